@@ -1,0 +1,180 @@
+/**
+ * Items: the entries of a transcript, as they stand on the wire.
+ *
+ * Messages, calls, outputs and reasoning are known to the engine. Every other kind is opaque: carried, rendered as
+ * JSON and, where its type ends in `_call`, owed like any call when a sampler produces it. Unknown fields of known
+ * kinds are dropped, not refused, because clients send back what SDK helpers added to items.
+ */
+import { z } from 'zod';
+
+export const itemStatusSchema = z.enum(['in_progress', 'completed', 'incomplete']);
+
+const inputTextSchema = z.object({ type: z.literal('input_text'), text: z.string() });
+const inputImageSchema = z.object({
+  type: z.literal('input_image'),
+  image_url: z.string().nullish(),
+  file_id: z.string().nullish(),
+  detail: z.enum(['auto', 'low', 'high', 'original']).nullish(),
+});
+const inputFileSchema = z.object({
+  type: z.literal('input_file'),
+  file_id: z.string().nullish(),
+  file_url: z.string().nullish(),
+  file_data: z.string().nullish(),
+  filename: z.string().nullish(),
+});
+const outputTextSchema = z.object({
+  type: z.literal('output_text'),
+  text: z.string(),
+  annotations: z.array(z.unknown()).default([]),
+  logprobs: z.array(z.unknown()).optional(),
+});
+const refusalSchema = z.object({ type: z.literal('refusal'), refusal: z.string() });
+
+const inputPartSchema = z.discriminatedUnion('type', [inputTextSchema, inputImageSchema, inputFileSchema]);
+const messagePartSchema = z.discriminatedUnion('type', [
+  inputTextSchema,
+  inputImageSchema,
+  inputFileSchema,
+  outputTextSchema,
+  refusalSchema,
+]);
+
+const messageSchema = z.object({
+  type: z.literal('message').default('message'),
+  id: z.string().min(1).optional(),
+  role: z.enum(['user', 'assistant', 'system', 'developer']),
+  content: z.union([z.string(), z.array(messagePartSchema)], {
+    error: 'expected a string or an array of content parts',
+  }),
+  status: itemStatusSchema.optional(),
+  phase: z.enum(['commentary', 'final_answer']).nullish(),
+});
+
+const functionCallSchema = z.object({
+  type: z.literal('function_call'),
+  id: z.string().min(1).optional(),
+  call_id: z.string().min(1),
+  name: z.string().min(1),
+  namespace: z.string().min(1).optional(),
+  arguments: z.string(),
+  status: itemStatusSchema.optional(),
+});
+
+const customToolCallSchema = z.object({
+  type: z.literal('custom_tool_call'),
+  id: z.string().min(1).optional(),
+  call_id: z.string().min(1),
+  name: z.string().min(1),
+  namespace: z.string().min(1).optional(),
+  input: z.string(),
+  status: itemStatusSchema.optional(),
+});
+
+const outputSchema = z.union([z.string(), z.array(inputPartSchema)], {
+  error: 'expected a string or an array of input_text, input_image and input_file parts',
+});
+
+const functionCallOutputSchema = z.object({
+  type: z.literal('function_call_output'),
+  id: z.string().min(1).nullish(),
+  call_id: z.string().min(1),
+  output: outputSchema,
+  status: itemStatusSchema.nullish(),
+});
+
+const customToolCallOutputSchema = z.object({
+  type: z.literal('custom_tool_call_output'),
+  id: z.string().min(1).nullish(),
+  call_id: z.string().min(1),
+  output: outputSchema,
+  status: itemStatusSchema.nullish(),
+});
+
+const summaryPartSchema = z.object({ type: z.literal('summary_text'), text: z.string() });
+const reasoningSchema = z.object({
+  type: z.literal('reasoning'),
+  id: z.string().min(1).optional(),
+  summary: z.array(summaryPartSchema).default([]),
+  content: z.array(z.object({ type: z.literal('reasoning_text'), text: z.string() })).nullish(),
+  encrypted_content: z.string().nullish(),
+  status: itemStatusSchema.nullish(),
+});
+
+const opaqueItemSchema = z.looseObject({
+  type: z.string().min(1),
+  id: z.string().min(1).optional(),
+  call_id: z.string().min(1).optional(),
+});
+
+export type InputPart = z.output<typeof inputPartSchema>;
+export type MessagePart = z.output<typeof messagePartSchema>;
+export type Message = z.output<typeof messageSchema>;
+export type FunctionCall = z.output<typeof functionCallSchema>;
+export type CustomToolCall = z.output<typeof customToolCallSchema>;
+export type FunctionCallOutput = z.output<typeof functionCallOutputSchema>;
+export type CustomToolCallOutput = z.output<typeof customToolCallOutputSchema>;
+export type Reasoning = z.output<typeof reasoningSchema>;
+export type OpaqueItem = z.output<typeof opaqueItemSchema> & { readonly opaque: true };
+
+export type ToolCall = FunctionCall | CustomToolCall;
+export type ToolOutput = FunctionCallOutput | CustomToolCallOutput;
+export type KnownItem = Message | ToolCall | ToolOutput | Reasoning;
+export type Item = KnownItem | OpaqueItem;
+
+const knownItemSchemas = {
+  message: messageSchema,
+  function_call: functionCallSchema,
+  custom_tool_call: customToolCallSchema,
+  function_call_output: functionCallOutputSchema,
+  custom_tool_call_output: customToolCallOutputSchema,
+  reasoning: reasoningSchema,
+} as const;
+
+function isKnownType(type: unknown): type is keyof typeof knownItemSchemas {
+  return typeof type === 'string' && Object.hasOwn(knownItemSchemas, type);
+}
+
+function schemaFor(raw: object): z.ZodType<KnownItem> | null {
+  const type: unknown = 'type' in raw ? raw.type : undefined;
+  if (type === undefined && 'role' in raw) return messageSchema;
+  return isKnownType(type) ? knownItemSchemas[type] : null;
+}
+
+/**
+ * One item of a client's `input`. Dispatches on `type` by hand, because a failed union names every branch and this
+ * names the one field at fault.
+ */
+export const itemSchema: z.ZodType<Item> = z.unknown().transform((raw, context): Item => {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+    context.addIssue({ code: 'custom', message: 'expected an item object' });
+    return z.NEVER;
+  }
+  const known = schemaFor(raw)?.safeParse(raw);
+  const parsed = known ?? opaqueItemSchema.safeParse(raw);
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues)
+      context.addIssue({ ...issue, code: 'custom', message: issue.message, path: [...issue.path] });
+    return z.NEVER;
+  }
+  if (known?.success) return known.data;
+  return { ...opaqueItemSchema.parse(raw), opaque: true };
+});
+
+export function isOpaque(item: Item): item is OpaqueItem {
+  return 'opaque' in item;
+}
+
+export function isToolCall(item: Item): item is ToolCall {
+  return item.type === 'function_call' || item.type === 'custom_tool_call';
+}
+
+export function isToolOutput(item: Item): item is ToolOutput {
+  return item.type === 'function_call_output' || item.type === 'custom_tool_call_output';
+}
+
+/** True for what a model writes, false for what a client writes. */
+export function isSampled(item: Item): boolean {
+  if (item.type === 'message') return 'role' in item && item.role === 'assistant';
+  return isToolCall(item) || item.type === 'reasoning' || item.type.endsWith('_call');
+}

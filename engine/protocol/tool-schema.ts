@@ -1,0 +1,109 @@
+/**
+ * Function tools and the JSON Schema of their parameters (draft 2020-12, the keywords function calling uses). A
+ * strict tool must close every object and require every property, as the public API demands, because a permanent
+ * schema fault that is reported late is retried for ever.
+ */
+import { z } from 'zod';
+
+const jsonTypeSchema = z.enum(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
+
+const count = z.int().min(0).optional();
+
+/** A JSON Schema, checked for shape: unknown keywords are allowed, as the JSON Schema specification says. */
+const jsonSchemaSchema: z.ZodType<JsonSchema> = z.lazy(() => z.union([z.boolean(), schemaObject]));
+
+const schemaObject = z.looseObject({
+  type: z.union([jsonTypeSchema, z.array(jsonTypeSchema).min(1)]).optional(),
+  properties: z.record(z.string(), jsonSchemaSchema).optional(),
+  patternProperties: z.record(z.string(), jsonSchemaSchema).optional(),
+  additionalProperties: jsonSchemaSchema.optional(),
+  required: z.array(z.string()).optional(),
+  items: jsonSchemaSchema.optional(),
+  prefixItems: z.array(jsonSchemaSchema).optional(),
+  enum: z.array(z.unknown()).optional(),
+  anyOf: z.array(jsonSchemaSchema).min(1).optional(),
+  oneOf: z.array(jsonSchemaSchema).min(1).optional(),
+  allOf: z.array(jsonSchemaSchema).min(1).optional(),
+  not: jsonSchemaSchema.optional(),
+  $ref: z.string().optional(),
+  $defs: z.record(z.string(), jsonSchemaSchema).optional(),
+  definitions: z.record(z.string(), jsonSchemaSchema).optional(),
+  description: z.string().optional(),
+  title: z.string().optional(),
+  pattern: z.string().optional(),
+  format: z.string().optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  minLength: count,
+  maxLength: count,
+  minItems: count,
+  maxItems: count,
+});
+
+export type JsonSchema = boolean | JsonSchemaObject;
+export interface JsonSchemaObject {
+  type?: z.output<typeof jsonTypeSchema> | z.output<typeof jsonTypeSchema>[] | undefined;
+  properties?: Record<string, JsonSchema> | undefined;
+  additionalProperties?: JsonSchema | undefined;
+  required?: string[] | undefined;
+  items?: JsonSchema | undefined;
+  anyOf?: JsonSchema[] | undefined;
+  $defs?: Record<string, JsonSchema> | undefined;
+  [keyword: string]: unknown;
+}
+
+type Path = readonly PropertyKey[];
+type Complain = (path: Path, message: string) => void;
+
+function checkStrict(schema: JsonSchema, path: Path, complain: Complain): void {
+  if (typeof schema === 'boolean') return;
+  if (schema.type === 'object' || schema.properties !== undefined) {
+    if (schema.additionalProperties !== false)
+      complain(
+        [...path, 'additionalProperties'],
+        'a strict tool needs additionalProperties:false on every object',
+      );
+    const required = new Set(schema.required);
+    const missing = Object.keys(schema.properties ?? {}).find((name) => !required.has(name));
+    if (missing !== undefined)
+      complain(
+        [...path, 'required'],
+        `a strict tool needs every property in required; "${missing}" is missing`,
+      );
+  }
+  for (const [name, inner] of Object.entries(schema.properties ?? {}))
+    checkStrict(inner, [...path, 'properties', name], complain);
+  for (const [name, inner] of Object.entries(schema.$defs ?? {}))
+    checkStrict(inner, [...path, '$defs', name], complain);
+  if (schema.items !== undefined) checkStrict(schema.items, [...path, 'items'], complain);
+  schema.anyOf?.forEach((inner, index) => checkStrict(inner, [...path, 'anyOf', index], complain));
+}
+
+export const functionToolSchema = z
+  .looseObject({
+    type: z.literal('function'),
+    name: z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 _ . -'),
+    description: z.string().nullish(),
+    parameters: z.looseObject({}).nullish(),
+    strict: z.boolean().nullish(),
+  })
+  .superRefine((tool, context) => {
+    if (tool.parameters === null || tool.parameters === undefined) return;
+    const complain: Complain = (path, message) =>
+      context.addIssue({
+        code: 'custom',
+        path: ['parameters', ...path],
+        message,
+        params: { tool_schema: true },
+      });
+    const parsed = schemaObject.safeParse(tool.parameters);
+    if (!parsed.success) {
+      for (const issue of parsed.error.issues) complain(issue.path, issue.message);
+      return;
+    }
+    const { type } = parsed.data;
+    if (type !== undefined && type !== 'object')
+      complain(['type'], 'the parameters of a function must be an object');
+    if (tool.strict === true && Object.keys(tool.parameters).length > 0)
+      checkStrict(parsed.data, [], complain);
+  });

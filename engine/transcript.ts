@@ -1,0 +1,157 @@
+/**
+ * The transcript: append-only items with their rendered tokens, and a cheap fork at any point.
+ *
+ *   T1  A transcript value never changes; `extend` gives a longer one that shares everything before it.
+ *   T2  A line of extensions shares one segment, so its cost per turn does not grow with the history. The second
+ *       extension of the same point opens a new segment whose parent is the old one: a fork, with nothing copied.
+ *   T3  Which calls are answered is derived here, for the current turn and for all before it (S2).
+ */
+import { isOpaque, isSampled, isToolCall, isToolOutput, type Item } from './protocol/items.js';
+
+export interface Entry {
+  readonly item: Item;
+  readonly tokens: Uint32Array;
+}
+
+class Segment {
+  readonly parent: Segment | null;
+  /** Index, in the whole transcript, of this segment's first entry. */
+  readonly base: number;
+  readonly entries: Entry[] = [];
+  /** Tokens and turns of the whole transcript up to and including each entry. */
+  readonly tokensThrough: number[] = [];
+  readonly turnsThrough: number[] = [];
+  /** Index of each call and of each output, by call_id. */
+  readonly calls = new Map<string, number>();
+  readonly outputs = new Map<string, number>();
+
+  constructor(parent: Segment | null, base: number) {
+    this.parent = parent;
+    this.base = base;
+  }
+}
+
+type Index = 'calls' | 'outputs';
+
+/** The call_id an item opens (`calls`) or answers (`outputs`), or null. Opaque kinds go by the suffix of their type. */
+function callIdOf(item: Item, index: Index): string | null {
+  if (isOpaque(item)) {
+    const suffix = index === 'calls' ? '_call' : '_call_output';
+    return item.type.endsWith(suffix) && item.call_id !== undefined ? item.call_id : null;
+  }
+  if (index === 'calls') return isToolCall(item) ? item.call_id : null;
+  return isToolOutput(item) ? item.call_id : null;
+}
+
+export class Transcript {
+  static readonly empty = new Transcript(new Segment(null, 0), 0);
+
+  readonly length: number;
+  readonly #segment: Segment;
+
+  private constructor(segment: Segment, length: number) {
+    this.#segment = segment;
+    this.length = length;
+  }
+
+  /** Tokens of all entries. */
+  get tokens(): number {
+    return this.#through('tokensThrough', this.length);
+  }
+
+  /** How many turns were sampled: runs of entries that a model wrote. */
+  get turns(): number {
+    return this.#through('turnsThrough', this.length);
+  }
+
+  extend(entries: readonly Entry[]): Transcript {
+    if (entries.length === 0) return this;
+    const own = this.#segment;
+    const atTip = own.base + own.entries.length === this.length;
+    const segment = atTip && this !== Transcript.empty ? own : new Segment(own, this.length);
+    let { tokens, turns } = this;
+    let last = this.length === 0 ? null : this.at(this.length - 1).item;
+    for (const entry of entries) {
+      const index = segment.base + segment.entries.length;
+      tokens += entry.tokens.length;
+      if (isSampled(entry.item) && (last === null || !isSampled(last))) turns++;
+      last = entry.item;
+      segment.entries.push(entry);
+      segment.tokensThrough.push(tokens);
+      segment.turnsThrough.push(turns);
+      const opens = callIdOf(entry.item, 'calls');
+      if (opens !== null) segment.calls.set(opens, index);
+      const answers = callIdOf(entry.item, 'outputs');
+      if (answers !== null) segment.outputs.set(answers, index);
+    }
+    return new Transcript(segment, this.length + entries.length);
+  }
+
+  /** The first `length` entries, shared. */
+  prefix(length: number): Transcript {
+    if (length < 0 || length > this.length)
+      throw new RangeError(`a prefix of ${length} of ${this.length} entries`);
+    return length === this.length ? this : new Transcript(this.#segment, length);
+  }
+
+  at(index: number): Entry {
+    if (index < 0 || index >= this.length) throw new RangeError(`entry ${index} of ${this.length}`);
+    let segment = this.#segment;
+    while (index < segment.base && segment.parent !== null) segment = segment.parent;
+    const entry = segment.entries[index - segment.base];
+    if (entry === undefined) throw new RangeError(`entry ${index} of ${this.length}`);
+    return entry;
+  }
+
+  /** Entries from `from` to the end. */
+  *entries(from = 0): Generator<Entry, void> {
+    for (let index = from; index < this.length; index++) yield this.at(index);
+  }
+
+  items(from = 0): Item[] {
+    return Array.from(this.entries(from), (entry) => entry.item);
+  }
+
+  /** The call of that id, or null. */
+  call(callId: string): Item | null {
+    return this.#find('calls', callId);
+  }
+
+  /** The output that answered that call, or null. */
+  output(callId: string): Item | null {
+    return this.#find('outputs', callId);
+  }
+
+  /** Ids of calls at or after entry `from` that have no output, in call order. */
+  unanswered(from = 0): string[] {
+    const owed: string[] = [];
+    for (const { item } of this.entries(from)) {
+      const id = callIdOf(item, 'calls');
+      if (id !== null && this.output(id) === null) owed.push(id);
+    }
+    return owed;
+  }
+
+  #find(index: Index, callId: string): Item | null {
+    for (let segment: Segment | null = this.#segment; segment !== null; segment = segment.parent) {
+      const at = segment[index].get(callId);
+      if (at !== undefined && at < this.length && at < this.#limitOf(segment)) return this.at(at).item;
+    }
+    return null;
+  }
+
+  /** Entries of an ancestor segment count only up to where this transcript left it. */
+  #limitOf(segment: Segment): number {
+    let limit = this.length;
+    for (let own: Segment | null = this.#segment; own !== null && own !== segment; own = own.parent)
+      limit = own.base;
+    return limit;
+  }
+
+  #through(sums: 'tokensThrough' | 'turnsThrough', length: number): number {
+    if (length === 0) return 0;
+    let segment = this.#segment;
+    while (length - 1 < segment.base && segment.parent !== null) segment = segment.parent;
+    return segment[sums][length - 1 - segment.base] ?? 0;
+  }
+}
