@@ -1,34 +1,71 @@
 /**
  * Stages: the pieces of work before and after inference, and at an append.
  *
- *   G1  A stage runs once per passage: `pre` once per Response, `append` once per append, `post` once per Response
+ *   G1  A stage runs once per passage: `pre` once per Response, `append` once per append, `post` once per Response,
  *       on every outcome (S5).
- *   G2  Stages run in order; the first refusal ends a `pre` or `append` passage and nothing of it is applied.
+ *   G2  Stages run in order; the first refusal ends a `pre` or `append` passage and nothing of it is applied. A `post`
+ *       passage runs to its end, whatever one of its stages does.
  *   G3  Each run leaves one receipt, refusals and faults included.
  */
+import type { Outcome } from './outcome.js';
+import type { Clock } from './ports.js';
+import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import type { CreateRequest } from './protocol/requests.js';
+import type { TurnUsage } from './log-entry.js';
+import type { Sampler } from './samplers/sampler.js';
 import type { Transcript } from './transcript.js';
-import type { Outcome } from './outcome.js';
+import { orAbort } from './watch.js';
 
 export type Phase = 'pre' | 'append' | 'post';
 
-/** What one passage through the stages works on. */
+/** Instructions and tools, rendered; the key says for which. */
+export interface Preamble {
+  readonly key: string;
+  readonly tokens: Uint32Array;
+}
+
+/** What a Response leaves for a later one to continue: everything before the new input. */
+export interface Kept {
+  readonly responseId: string;
+  readonly conversation: string;
+  readonly transcript: Transcript;
+  readonly preamble: Preamble;
+  /** Calls the continuation has to answer, in call order. */
+  readonly owed: readonly string[];
+}
+
+/**
+ * What one passage through the stages works on, and what it has found out so far. `validate` fills `request` and
+ * `newItems`, `resolve` the sampler, `render` the tokens; a stage sees what the stages before it have filled.
+ */
 export interface Passage {
   readonly phase: Phase;
   readonly responseId: string;
   readonly credential: string;
   /** The turn that follows the passage (`pre`: 1), or the last one (`post`). */
   readonly turn: number;
-  readonly request: CreateRequest;
-  /** What entered since the last passage: input at `pre` and `append`, all that was sampled at `post`. */
-  readonly newItems: readonly Item[];
   /** What the engine already kept when the passage began. */
   readonly transcript: Transcript;
-  /** Only at `post`. */
-  readonly outcome: Outcome | null;
+  /** What an earlier Response left for this one to continue. Only at `pre`. */
+  readonly kept: Kept | null;
+  /** Holds the items against the calls they answer; gives those that enter the context, or throws. */
+  readonly accept: (items: readonly Item[]) => readonly Item[];
   /** Aborts with the rollout at `pre` and `append`; at `post` it is a bounded signal of its own. */
   readonly signal: AbortSignal;
+  /** Only at `post`. A stage that refuses at `post` replaces it. */
+  readonly outcome: Outcome | null;
+  /** The whole rollout's tokens. Only at `post`. */
+  readonly usage: TurnUsage | null;
+  /** The client's own words, before `validate`. */
+  readonly raw: unknown;
+  request: CreateRequest;
+  /** What entered since the last passage: input at `pre` and `append`, everything since the kept transcript at `post`. */
+  newItems: readonly Item[];
+  sampler: Sampler | null;
+  preamble: Preamble;
+  /** Tokens of each new item. */
+  rendered: readonly Uint32Array[];
 }
 
 export interface StageRun {
@@ -36,20 +73,22 @@ export interface StageRun {
   readonly tokens?: number;
 }
 
+type Ran = StageRun | undefined | void;
+
 export interface Stage {
   /** Unique within its phases; receipts are keyed `phase.name`. */
   readonly name: string;
   readonly phases: readonly Phase[];
-  /** `new`: items of the passage. `all`: the kept transcript before them too. */
+  /** `new`: the items of the passage. `all`: the kept transcript's before them too. */
   readonly reads: 'new' | 'all';
-  /** Whether it may refuse the passage by throwing a `ProtocolError`; any other throw fails the Response. */
+  /**
+   * Whether it may refuse the passage by throwing a `ProtocolError`. At `post` a refusal turns the outcome into
+   * incomplete, reason `content_filter`. Any other throw is a fault: it fails the Response.
+   */
   readonly refuses: boolean;
   /** Whether the client waits for it. At `post`, a stage off the critical path runs after the terminal event. */
   readonly critical: boolean;
-  run(
-    passage: Passage,
-    items: readonly Item[],
-  ): StageRun | undefined | void | Promise<StageRun | undefined | void>;
+  run(passage: Passage, items: readonly Item[]): Ran | Promise<Ran>;
 }
 
 /** Proof that a stage ran. */
@@ -64,7 +103,7 @@ export interface Receipt {
   readonly result: 'passed' | 'refused' | 'failed';
 }
 
-/** Sums over receipts of one `phase.stage`. */
+/** Sums over the receipts of one `phase.stage`. */
 export interface StageTally {
   runs: number;
   items: number;
@@ -73,6 +112,107 @@ export interface StageTally {
 }
 export type StageRuns = Record<string, StageTally>;
 
+/** The newest receipts of one Response, and the sums over all of them. */
+export class Receipts {
+  static readonly keptMax = 64;
+  readonly runs: StageRuns = {};
+  readonly newest: Receipt[] = [];
+  readonly #total: StageRuns;
+
+  /** @param total sums over every Response of the engine, kept along. */
+  constructor(total: StageRuns) {
+    this.#total = total;
+  }
+
+  add(receipt: Receipt): void {
+    if (this.newest.length === Receipts.keptMax) this.newest.shift();
+    this.newest.push(receipt);
+    const key = `${receipt.phase}.${receipt.stage}`;
+    for (const runs of [this.runs, this.#total]) {
+      const tally = (runs[key] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
+      tally.runs++;
+      tally.items += receipt.items;
+      tally.tokens += receipt.tokens;
+      tally.ms += receipt.ms;
+    }
+  }
+}
+
+/** Runs the stages of a list, leaving receipts. */
+export class Stages {
+  readonly #byPhase: Readonly<Record<Phase, readonly Stage[]>>;
+  readonly #clock: Clock;
+
+  /** @throws RangeError where two stages of one phase share a name, or one refuses off the critical path. */
+  constructor(stages: readonly Stage[], clock: Clock) {
+    const keys = stages.flatMap((stage) => stage.phases.map((phase) => `${phase}.${stage.name}`));
+    const twin = keys.find((key, index) => keys.indexOf(key) !== index);
+    if (twin !== undefined) throw new RangeError(`two stages are called ${twin}`);
+    const late = stages.find((stage) => stage.refuses && !stage.critical);
+    if (late !== undefined)
+      throw new RangeError(`stage ${late.name} refuses, so it has to be on the critical path`);
+    const of = (phase: Phase): Stage[] => stages.filter((stage) => stage.phases.includes(phase));
+    this.#byPhase = { pre: of('pre'), append: of('append'), post: of('post') };
+    this.#clock = clock;
+  }
+
+  /**
+   * A `pre` or `append` passage: the first refusal or fault ends it (G2), and so does the signal, whether the stage
+   * heeds it or not. An append that turns out to add nothing goes no further.
+   */
+  async admit(passage: Passage, receipts: Receipts): Promise<void> {
+    for (const stage of this.#byPhase[passage.phase]) {
+      const run = this.#run(stage, passage, receipts);
+      // Awaiting what is already there would cost every append a round of microtasks per stage.
+      if (run instanceof Promise) await orAbort(run, passage.signal);
+      if (passage.phase === 'append' && passage.newItems.length === 0) return;
+    }
+  }
+
+  /** The `post` stages, on or off the critical path, to the end. The faults come back in order. */
+  async finish(passage: Passage, receipts: Receipts, critical: boolean): Promise<unknown[]> {
+    const faults: unknown[] = [];
+    for (const stage of this.#byPhase.post)
+      if (stage.critical === critical)
+        try {
+          await orAbort(Promise.resolve(this.#run(stage, passage, receipts)), passage.signal);
+        } catch (fault) {
+          faults.push(fault);
+        }
+    return faults;
+  }
+
+  /** Runs one stage; synchronous where the stage is. */
+  #run(stage: Stage, passage: Passage, receipts: Receipts): void | Promise<void> {
+    const startedAt = this.#clock.now();
+    const items =
+      stage.reads === 'all' ? [...passage.transcript.items(), ...passage.newItems] : passage.newItems;
+    const leave = (result: Receipt['result'], run?: Ran): void =>
+      receipts.add({
+        stage: stage.name,
+        phase: passage.phase,
+        turn: passage.turn,
+        // `validate` finds out what the items are, so its receipt is written after it has run.
+        items: stage.reads === 'all' ? items.length : passage.newItems.length,
+        tokens: run?.tokens ?? 0,
+        ms: this.#clock.now() - startedAt,
+        result,
+      });
+    const fail = (fault: unknown): never => {
+      leave(fault instanceof ProtocolError && stage.refuses ? 'refused' : 'failed');
+      throw fault;
+    };
+    try {
+      const run = stage.run(passage, items);
+      if (run instanceof Promise) return run.then((ran) => leave('passed', ran), fail);
+      leave('passed', run);
+    } catch (fault) {
+      fail(fault);
+    }
+  }
+}
+
+/** What a Response costs its caller. */
 export interface Bill {
   readonly response_id: string;
   readonly credential: string;
@@ -81,5 +221,5 @@ export interface Bill {
   readonly uncached_input_tokens: number;
   readonly cached_input_tokens: number;
   readonly output_tokens: number;
-  readonly status: string;
+  readonly status: Outcome['status'];
 }

@@ -7,6 +7,8 @@
  */
 import { z } from 'zod';
 
+import { dispatched, typeOf } from './dispatch.js';
+
 export const itemStatusSchema = z.enum(['in_progress', 'completed', 'incomplete']);
 
 const inputTextSchema = z.object({ type: z.literal('input_text'), text: z.string() });
@@ -135,30 +137,14 @@ function isKnownType(type: unknown): type is keyof typeof knownItemSchemas {
   return typeof type === 'string' && Object.hasOwn(knownItemSchemas, type);
 }
 
-function schemaFor(raw: object): z.ZodType<KnownItem> | null {
-  const type: unknown = 'type' in raw ? raw.type : undefined;
-  if (type === undefined && 'role' in raw) return messageSchema;
-  return isKnownType(type) ? knownItemSchemas[type] : null;
-}
+const markedOpaqueSchema = opaqueItemSchema.transform((item): OpaqueItem => ({ ...item, opaque: true }));
 
-/**
- * One item of a client's `input`. Dispatches on `type` by hand, because a failed union names every branch and this
- * names the one field at fault.
- */
-export const itemSchema: z.ZodType<Item> = z.unknown().transform((raw, context): Item => {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
-    context.addIssue({ code: 'custom', message: 'expected an item object' });
-    return z.NEVER;
-  }
-  const known = schemaFor(raw)?.safeParse(raw);
-  const parsed = known ?? opaqueItemSchema.safeParse(raw);
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues)
-      context.addIssue({ ...issue, code: 'custom', message: issue.message, path: [...issue.path] });
-    return z.NEVER;
-  }
-  if (known?.success) return known.data;
-  return { ...opaqueItemSchema.parse(raw), opaque: true };
+/** One item of a client's `input`. */
+export const itemSchema: z.ZodType<Item> = dispatched<Item>((raw) => {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return 'expected an item object';
+  const type = typeOf(raw);
+  if (type === undefined && 'role' in raw) return messageSchema;
+  return isKnownType(type) ? knownItemSchemas[type] : markedOpaqueSchema;
 });
 
 export function isOpaque(item: Item): item is OpaqueItem {

@@ -1,6 +1,7 @@
 /** `response.create`: what a client may ask for, flat, as on `POST /v1/responses`. Unknown fields are ignored. */
 import { z } from 'zod';
 
+import { dispatched, typeOf } from './dispatch.js';
 import { itemSchema, type Item } from './items.js';
 import { functionToolSchema } from './tool-schema.js';
 
@@ -17,7 +18,7 @@ const namespaceToolSchema = z.looseObject({
 });
 const otherToolSchema = z
   .looseObject({ type: z.string().min(1) })
-  .refine((tool) => !['function', 'custom', 'namespace'].includes(tool.type));
+  .transform((tool): OtherTool => ({ ...tool, other: true }));
 
 export type FunctionTool = z.output<typeof functionToolSchema>;
 export type CustomTool = z.output<typeof customToolSchema>;
@@ -34,24 +35,17 @@ export interface OtherTool {
 }
 export type Tool = FunctionTool | CustomTool | NamespaceTool | OtherTool;
 
-const toolSchemas = {
-  function: functionToolSchema,
-  custom: customToolSchema,
-  namespace: namespaceToolSchema,
-};
-
-const toolSchema: z.ZodType<Tool> = z.unknown().transform((raw, context): Tool => {
-  const type = z.object({ type: z.string() }).safeParse(raw).data?.type;
-  const schema: z.ZodType<Tool> | null =
-    type !== undefined && Object.hasOwn(toolSchemas, type)
-      ? toolSchemas[type as keyof typeof toolSchemas]
-      : null;
-  const parsed = schema?.safeParse(raw) ?? otherToolSchema.safeParse(raw);
-  if (parsed.success)
-    return schema === null ? { ...parsed.data, other: true as const } : (parsed.data as Tool);
-  for (const issue of parsed.error.issues)
-    context.addIssue({ ...issue, code: 'custom', message: issue.message, path: [...issue.path] });
-  return z.NEVER;
+const toolSchema: z.ZodType<Tool> = dispatched<Tool>((raw) => {
+  switch (typeOf(raw)) {
+    case 'function':
+      return functionToolSchema;
+    case 'custom':
+      return customToolSchema;
+    case 'namespace':
+      return namespaceToolSchema;
+    default:
+      return otherToolSchema;
+  }
 });
 
 const toolChoiceSchema = z.union(
@@ -73,14 +67,13 @@ const toolChoiceSchema = z.union(
 
 export type ToolChoice = z.output<typeof toolChoiceSchema>;
 
-const inputSchema: z.ZodType<Item[]> = z.unknown().transform((raw, context): Item[] => {
-  if (typeof raw === 'string') return [{ type: 'message', role: 'user', content: raw }];
-  const parsed = z.array(itemSchema, { error: 'expected a string or an array of items' }).safeParse(raw);
-  if (parsed.success) return parsed.data;
-  for (const issue of parsed.error.issues)
-    context.addIssue({ ...issue, code: 'custom', message: issue.message, path: [...issue.path] });
-  return z.NEVER;
-});
+const itemsSchema = z.array(itemSchema, { error: 'expected a string or an array of items' });
+const textSchema = z.string().transform((text): Item[] => [{ type: 'message', role: 'user', content: text }]);
+
+/** A string is one user message. */
+const inputSchema: z.ZodType<Item[]> = dispatched<Item[]>((raw) =>
+  typeof raw === 'string' ? textSchema : itemsSchema,
+);
 
 export const createRequestSchema = z.object({
   model: z

@@ -5,12 +5,16 @@
  */
 import { z } from 'zod';
 
+import { dispatched } from './dispatch.js';
+
 const jsonTypeSchema = z.enum(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
 
 const count = z.int().min(0).optional();
 
 /** A JSON Schema, checked for shape: unknown keywords are allowed, as the JSON Schema specification says. */
-const jsonSchemaSchema: z.ZodType<JsonSchema> = z.lazy(() => z.union([z.boolean(), schemaObject]));
+const jsonSchemaSchema: z.ZodType<JsonSchema> = dispatched<JsonSchema>((raw) =>
+  typeof raw === 'boolean' ? z.boolean() : schemaObject,
+);
 
 const schemaObject = z.looseObject({
   type: z.union([jsonTypeSchema, z.array(jsonTypeSchema).min(1)]).optional(),

@@ -1,0 +1,145 @@
+/**
+ * How appends reach a rollout.
+ *
+ *   A1  Appends to one Response are taken one after another, in the order they came.
+ *   A2  What passed the stages is applied in one step: the ledger is paid, the acknowledgement logged (S2).
+ *   A3  A resend gets the acknowledgement its first sending got, even after the rollout has ended; whatever else
+ *       comes after the end is refused.
+ */
+import type { EventLog } from './event-log.js';
+import type { LogEntry } from './log-entry.js';
+import { ProtocolError } from './protocol/errors.js';
+import { appendInputSchema } from './protocol/requests.js';
+import type { Rollout, RolloutParts } from './rollout.js';
+import type { PlannedAppend } from './suspension.js';
+import type { Entry } from './transcript.js';
+
+type AcceptedEntry = Extract<LogEntry, { type: 'response.append.accepted' }>;
+
+/** An acknowledgement and its number in the log. */
+export interface Acknowledgement {
+  readonly entry: AcceptedEntry;
+  readonly number: number;
+}
+
+export class Appends {
+  readonly #rollout: Rollout;
+  readonly #log: EventLog<LogEntry>;
+  readonly #parts: RolloutParts;
+  readonly #push: (entry: LogEntry) => number;
+  /** Number of the acknowledgement of each answered call; one per call of the rollout. */
+  readonly #acknowledged = new Map<string, number>();
+  #last: Promise<void> | null = null;
+  #waiting = 0;
+
+  constructor(
+    rollout: Rollout,
+    log: EventLog<LogEntry>,
+    parts: RolloutParts,
+    push: (entry: LogEntry) => number,
+  ) {
+    this.#rollout = rollout;
+    this.#log = log;
+    this.#parts = parts;
+    this.#push = push;
+  }
+
+  /** @throws ProtocolError; nothing of a refused append is applied. */
+  append(input: unknown): Promise<Acknowledgement> {
+    if (this.#waiting >= this.#parts.limits.pendingAppendsMax)
+      return Promise.reject(
+        new ProtocolError('rate_limit_exceeded', 'Too many appends to this response are waiting.', {
+          retryAfterSeconds: 1,
+        }),
+      );
+    this.#waiting++;
+    const append = this.#last === null ? this.#take(input) : this.#last.then(() => this.#take(input));
+    const over = (): void => {
+      this.#waiting--;
+      if (this.#last === last) this.#last = null;
+    };
+    const last: Promise<void> = append.then(over, over);
+    this.#last = last;
+    return append;
+  }
+
+  async #take(input: unknown): Promise<Acknowledgement> {
+    if (!this.#live) return this.#resent(input);
+    let plan: PlannedAppend | null = null;
+    try {
+      const entries = await this.#rollout.append(input, (items) => {
+        plan = this.#rollout.suspension.plan(items, this.#rollout.transcript);
+        this.#requireRoom(plan);
+        return plan.items;
+      });
+      if (plan === null) throw new Error('the append was not validated');
+      return this.#apply(plan, entries);
+    } catch (fault) {
+      throw this.#live ? fault : this.#tooLate(fault);
+    }
+  }
+
+  #apply(plan: PlannedAppend, entries: readonly Entry[]): Acknowledgement {
+    if (plan.resend && plan.call_ids.length > 0) return this.#acknowledgedBefore(plan.call_ids);
+    if (!this.#live) throw this.#tooLate();
+    const { suspension } = this.#rollout;
+    suspension.pay(entries);
+    const entry: AcceptedEntry = {
+      type: 'response.append.accepted',
+      turn: this.#rollout.turnNumber,
+      call_ids: plan.call_ids,
+      messages: plan.items.filter((item) => item.type === 'message').length,
+      required_input: suspension.requiredInput,
+    };
+    const number = this.#push(entry);
+    for (const callId of plan.call_ids) this.#acknowledged.set(callId, number);
+    return { entry, number };
+  }
+
+  /** The first acknowledgement, or one that says the same if it is no longer kept. */
+  #acknowledgedBefore(callIds: readonly string[]): Acknowledgement {
+    const number = Math.max(...callIds.map((callId) => this.#acknowledged.get(callId) ?? 0));
+    const kept = number >= this.#log.first ? this.#log.from(number, 1)[0] : undefined;
+    if (kept?.type === 'response.append.accepted') return { entry: kept, number };
+    const turn = this.#rollout.turnNumber;
+    const type = 'response.append.accepted';
+    return { entry: { type, turn, call_ids: callIds, messages: 0, required_input: [] }, number };
+  }
+
+  /** A turn may still follow, so that an append has somewhere to go. */
+  get #live(): boolean {
+    return !this.#parts.signal.aborted && !this.#rollout.ended;
+  }
+
+  #resent(input: unknown): Acknowledgement {
+    const items = appendInputSchema.safeParse(input).data ?? [];
+    try {
+      const plan = this.#rollout.suspension.plan(items, this.#rollout.transcript);
+      if (plan.resend && plan.call_ids.length > 0) return this.#acknowledgedBefore(plan.call_ids);
+    } catch (refusal) {
+      throw this.#tooLate(refusal);
+    }
+    throw this.#tooLate();
+  }
+
+  #tooLate(cause?: unknown): ProtocolError {
+    return new ProtocolError(
+      'response_already_completed',
+      `Response ${this.#parts.id} has ended; it takes no more input.`,
+      { param: 'response_id', cause },
+    );
+  }
+
+  #requireRoom(plan: PlannedAppend): void {
+    const { pendingMessagesMax } = this.#parts.limits;
+    const messages = plan.items.filter((item) => item.type === 'message').length;
+    if (this.#rollout.suspension.messagesPending + messages > pendingMessagesMax)
+      throw new ProtocolError(
+        'limit_exceeded',
+        `At most ${pendingMessagesMax} messages may wait for a turn.`,
+        {
+          param: 'input',
+        },
+      );
+  }
+}

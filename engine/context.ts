@@ -1,0 +1,125 @@
+/**
+ * What the model reads, and what it cost: preamble, transcript, and the count of tokens (decision: every token is
+ * counted once as it enters the context; what an earlier turn or Response counted is held, not read).
+ */
+import type { RolloutParts } from './rollout.js';
+import { noUsage, type TurnUsage } from './log-entry.js';
+import type { Item } from './protocol/items.js';
+import { renderItem } from './render.js';
+import { addUsage } from './response-object.js';
+import type { Context } from './samplers/sampler.js';
+import type { Passage, Preamble } from './stages.js';
+import { outputTypeFor, type Suspension } from './suspension.js';
+import { Transcript, type Entry } from './transcript.js';
+import type { Turn } from './turn.js';
+
+const noPreamble: Preamble = { key: '', tokens: new Uint32Array(0) };
+
+/** The new items of a passage with the tokens that `render` found. */
+export function entriesOf(passage: Passage): Entry[] {
+  return passage.newItems.map((item, index) => {
+    const tokens = passage.rendered[index];
+    if (tokens === undefined) throw new Error('no stage rendered the new items');
+    return { item, tokens };
+  });
+}
+
+/** The output of a call that nobody answered. */
+function abortedOutput(callType: string | undefined, callId: string): Item {
+  const answer = { call_id: callId, output: 'aborted' };
+  if (callType === 'custom_tool_call') return { type: 'custom_tool_call_output', ...answer };
+  if (callType === undefined || callType === 'function_call')
+    return { type: 'function_call_output', ...answer };
+  return { type: outputTypeFor(callType), ...answer, opaque: true };
+}
+
+export class RolloutContext {
+  readonly #tokenizer: RolloutParts['tokenizer'];
+  readonly #baseLength: number;
+  #transcript: Transcript;
+  #preamble = noPreamble;
+  #counted = 0;
+  #usage: TurnUsage | null = null;
+  #uncounted: TurnUsage = noUsage;
+
+  constructor({ kept, tokenizer }: RolloutParts) {
+    this.#tokenizer = tokenizer;
+    this.#transcript = kept?.transcript ?? Transcript.empty;
+    this.#baseLength = this.#transcript.length;
+  }
+
+  get transcript(): Transcript {
+    return this.#transcript;
+  }
+  get preamble(): Preamble {
+    return this.#preamble;
+  }
+  /** Totals of the turns so far. */
+  get usage(): TurnUsage {
+    return this.#usage ?? noUsage;
+  }
+  get tokens(): number {
+    return this.#preamble.tokens.length + this.#transcript.tokens;
+  }
+  /** What this Response added to what was kept. */
+  get added(): Item[] {
+    return this.#transcript.items(this.#baseLength);
+  }
+  get base(): Transcript {
+    return this.#transcript.prefix(this.#baseLength);
+  }
+
+  forSampler(): Context {
+    return { preamble: this.#preamble.tokens, transcript: this.#transcript, tokens: this.tokens };
+  }
+
+  /** Takes in an admitted create. */
+  admit(passage: Passage): void {
+    this.#preamble = passage.preamble;
+    const { kept } = passage;
+    if (kept !== null) {
+      const preamble = kept.preamble === this.#preamble ? this.#preamble.tokens.length : 0;
+      this.#counted = preamble + kept.transcript.tokens;
+    }
+    this.enter(entriesOf(passage));
+  }
+
+  enter(entries: readonly Entry[]): void {
+    this.#transcript = this.#transcript.extend(entries);
+  }
+
+  /** Puts what a turn sampled into the transcript and counts its tokens: all of it, or nothing if it rejects. */
+  async closeTurn(turn: Turn, signal: AbortSignal): Promise<void> {
+    const entries: Entry[] = [];
+    for (const { item, tokens } of turn.sampled) {
+      const rendered = renderItem(item, this.#tokenizer, signal, tokens);
+      entries.push({ item, tokens: rendered instanceof Promise ? await rendered : rendered });
+    }
+    const { held: reported, output, reasoning } = turn.usage;
+    const held = Math.min(this.tokens, Math.max(this.#counted, reported));
+    const usage = { held, read: this.tokens - held, output, reasoning };
+    this.#usage = this.#usage === null ? usage : addUsage(this.#usage, usage);
+    this.#uncounted = usage;
+    this.enter(entries);
+    this.#counted = this.tokens;
+  }
+
+  /** The tokens of the last turn, once: the log entry that tells of them takes them. */
+  takeTurnUsage(): TurnUsage {
+    const usage = this.#uncounted;
+    this.#uncounted = noUsage;
+    return usage;
+  }
+
+  /**
+   * After an early end: what the client had sent, then, for each call nobody answered, an output that says so. A
+   * continuation finds every call answered.
+   */
+  async abandon(suspension: Suspension, signal: AbortSignal): Promise<void> {
+    this.enter(suspension.received);
+    for (const { call_id } of suspension.requiredInput) {
+      const item = abortedOutput(this.#transcript.call(call_id)?.type, call_id);
+      this.enter([{ item, tokens: await renderItem(item, this.#tokenizer, signal) }]);
+    }
+  }
+}

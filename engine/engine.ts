@@ -1,0 +1,176 @@
+/**
+ * The engine: what an embedder holds. It admits rollouts, finds them again for those they belong to, and bounds how
+ * many live and how many ended ones are kept.
+ *
+ *   E1  A live Response, suspended or not, occupies a slot and is never evicted; a new one is refused instead.
+ *   E2  One caller never learns whether another's Response exists.
+ */
+import { randomUUID } from 'node:crypto';
+
+import { defaultRules, type Rule } from './classify.js';
+import { systemClock } from './clock.js';
+import { limitsWith, type Limits } from './limits.js';
+import { LiveResponse, type Settlement } from './live-response.js';
+import { MemoryStore } from './memory-store.js';
+import type { Clock, Store, Tokenizer } from './ports.js';
+import type { CreateRequestInput } from './protocol/requests.js';
+import type { HandOff } from './rollout.js';
+import type { Sampler } from './samplers/sampler.js';
+import { standardStages } from './standard-stages.js';
+import { Receipts, Stages, type Kept, type Stage, type StageRuns } from './stages.js';
+import { o200kTokenizer } from './tokenizer.js';
+
+export interface EngineOptions {
+  /** One sampler for every model name, or a choice by name; null means that nobody serves that name. */
+  readonly sampler: Sampler | ((model: string) => Sampler | null);
+  /** Given the standard stages, the stages to run. Default: those. `(standard) => [...standard, mine]` adds one. */
+  readonly stages?: (standard: Stage[]) => readonly Stage[];
+  readonly limits?: Partial<Limits>;
+  /** Default: real time. */
+  readonly clock?: Clock;
+  /** Default: o200k_base. */
+  readonly tokenizer?: Tokenizer;
+  /** Default: in memory. */
+  readonly store?: Store;
+  /** What the built-in classifier flags. */
+  readonly rules?: readonly Rule[];
+  /** Makes ids, given a prefix such as `resp`. Default: random. */
+  readonly mintId?: (prefix: string) => string;
+  /** Called once per settled Response. It must not throw. */
+  readonly onSettled?: (response: LiveResponse, settlement: Settlement) => void;
+}
+
+export interface CreateOptions {
+  /** Who owns the Response. Default: the empty credential of an embedder that has only one caller. */
+  readonly credential?: string;
+  /** What it continues from. Default: nothing. */
+  readonly kept?: Kept | null;
+  /** Default `suspend`. */
+  readonly handOff?: HandOff;
+  /** Replaces the engine's tokenizer for this Response, for instance by one with a cache. */
+  readonly tokenizer?: Tokenizer;
+  /** Limits of this rollout alone: deadlines and turns. */
+  readonly limits?: Partial<Limits>;
+}
+
+export class Engine implements AsyncDisposable {
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly store: Store;
+  /** Sums over the receipts of every Response so far. */
+  readonly stageRuns: StageRuns = {};
+  readonly #options: EngineOptions;
+  readonly #tokenizer: Tokenizer;
+  readonly #mintId: (prefix: string) => string;
+  readonly #stagesByTokenizer = new WeakMap<Tokenizer, Stages>();
+  readonly #live = new Map<string, LiveResponse>();
+  readonly #ended = new Map<string, LiveResponse>();
+  #endedBytes = 0;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.clock = options.clock ?? systemClock;
+    this.limits = limitsWith(options.limits);
+    this.store = options.store ?? new MemoryStore();
+    this.#tokenizer = options.tokenizer ?? o200kTokenizer(this.clock);
+    this.#mintId = options.mintId ?? ((prefix) => `${prefix}_${randomUUID().replaceAll('-', '')}`);
+  }
+
+  /** Live Responses, suspended ones included. */
+  get liveCount(): number {
+    return this.#live.size;
+  }
+  get suspendedCount(): number {
+    return [...this.#live.values()].filter((response) => response.suspended).length;
+  }
+  get endedCount(): number {
+    return this.#ended.size;
+  }
+
+  /**
+   * Admits a rollout.
+   * @throws ProtocolError where it is refused: nothing then exists, and no post stage runs.
+   */
+  async create(request: CreateRequestInput, options: CreateOptions = {}): Promise<LiveResponse> {
+    const controller = new AbortController();
+    const tokenizer = options.tokenizer ?? this.#tokenizer;
+    const response = new LiveResponse(
+      {
+        id: this.#mintId('resp'),
+        credential: options.credential ?? '',
+        raw: request,
+        kept: options.kept ?? null,
+        handOff: options.handOff ?? 'suspend',
+        stages: this.#stagesFor(tokenizer),
+        receipts: new Receipts(this.stageRuns),
+        clock: this.clock,
+        tokenizer,
+        limits: options.limits === undefined ? this.limits : { ...this.limits, ...options.limits },
+        mintId: this.#mintId,
+        signal: controller.signal,
+      },
+      controller,
+    );
+    this.#live.set(response.id, response); // E1: the slot is taken before anything is awaited.
+    try {
+      await response.start();
+    } catch (fault) {
+      this.#live.delete(response.id);
+      throw fault;
+    }
+    void this.#retireWhenSettled(response);
+    return response;
+  }
+
+  /** A live or kept Response of that credential, or null (E2). */
+  get(id: string, credential = ''): LiveResponse | null {
+    const response = this.#live.get(id) ?? this.#ended.get(id);
+    return response?.credential === credential ? response : null;
+  }
+
+  /** Live Responses, oldest first. */
+  live(): LiveResponse[] {
+    return [...this.#live.values()];
+  }
+
+  /** Cancels every live Response and waits until all have settled. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.live().map((response) => response[Symbol.asyncDispose]()));
+  }
+
+  #stagesFor(tokenizer: Tokenizer): Stages {
+    const known = this.#stagesByTokenizer.get(tokenizer);
+    if (known !== undefined) return known;
+    const { sampler, stages, rules } = this.#options;
+    const standard = standardStages({
+      clock: this.clock,
+      limits: this.limits,
+      rules: rules ?? defaultRules,
+      store: this.store,
+      tokenizer,
+      model: typeof sampler === 'function' ? sampler : () => sampler,
+      live: () => this.#live.size,
+    });
+    const made = new Stages(stages?.(standard) ?? standard, this.clock);
+    this.#stagesByTokenizer.set(tokenizer, made);
+    return made;
+  }
+
+  async #retireWhenSettled(response: LiveResponse): Promise<void> {
+    const settlement = await response.settled;
+    this.#live.delete(response.id);
+    this.#ended.set(response.id, response);
+    this.#endedBytes += response.logBytes;
+    this.#forgetOldest();
+    this.#options.onSettled?.(response, settlement);
+  }
+
+  #forgetOldest(): void {
+    const { endedResponsesMax, endedResponsesBytesMax } = this.limits;
+    for (const [id, response] of this.#ended) {
+      if (this.#ended.size <= endedResponsesMax && this.#endedBytes <= endedResponsesBytesMax) return;
+      this.#ended.delete(id);
+      this.#endedBytes -= response.logBytes;
+    }
+  }
+}

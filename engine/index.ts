@@ -1,0 +1,48 @@
+/** The engine, for embedders. */
+export { defaultRules, type Rule } from './classify.js';
+export { deferred, systemClock, VirtualClock } from './clock.js';
+export { Engine, type CreateOptions, type EngineOptions } from './engine.js';
+export { limitTable, limitsWith, type Limit, type LimitName, type Limits } from './limits.js';
+export { LiveResponse, type AppendAccepted, type Settlement } from './live-response.js';
+export type { LogEntry, TurnUsage } from './log-entry.js';
+export { MemoryStore } from './memory-store.js';
+export type { IncompleteReason, Outcome } from './outcome.js';
+export type { Clock, Store, StoredResponse, Timer, Tokenizer } from './ports.js';
+export { VirtualResponses } from './projection.js';
+export { ProtocolError, toProtocolError, type ErrorBody, type ErrorCode } from './protocol/errors.js';
+export type { Item, ToolCall, ToolOutput } from './protocol/items.js';
+export type { CreateRequest, CreateRequestInput, Tool, ToolChoice } from './protocol/requests.js';
+export {
+  serverEventSchema,
+  type OutputItem,
+  type RequiredInput,
+  type ResponseObject,
+  type ServerEvent,
+  type Usage,
+} from './protocol/server-events.js';
+export type { HandOff } from './rollout.js';
+export { checkSampler } from './samplers/conformance.js';
+export { demoScript } from './samplers/demo.js';
+export type {
+  Context,
+  Sampler,
+  SamplerEvent,
+  SamplerOpening,
+  SamplerSession,
+  SampledStart,
+  TurnRequest,
+} from './samplers/sampler.js';
+export { scriptedSampler } from './samplers/scripted.js';
+export type {
+  Bill,
+  Kept,
+  Passage,
+  Phase,
+  Receipt,
+  Stage,
+  StageRun,
+  StageRuns,
+  StageTally,
+} from './stages.js';
+export { cachedTokenizer, o200kTokenizer } from './tokenizer.js';
+export { Transcript } from './transcript.js';

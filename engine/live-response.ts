@@ -1,0 +1,243 @@
+/**
+ * One Response kept alive: it pumps its rollout into its log, so that no reader slows the model down, and it is where
+ * appends and the cancel arrive.
+ *
+ *   R1  Exactly one terminal entry, then the log is sealed. `settled` never rejects.
+ *   R2  Whatever it holds on to (timers, listeners, the sampler's session) is gone when it has settled.
+ */
+import { Appends } from './appends.js';
+import { EventLog } from './event-log.js';
+import { deferred } from './clock.js';
+import { entryBytes, type LogEntry, type TurnUsage } from './log-entry.js';
+import { RolloutEnd, type Outcome } from './outcome.js';
+import type { Timer } from './ports.js';
+import { nativeEvent } from './projection.js';
+import type { CreateRequest } from './protocol/requests.js';
+import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
+import { createdObject, Snapshot } from './response-object.js';
+import { Rollout, type RolloutParts } from './rollout.js';
+import type { Kept, Receipt, StageRuns } from './stages.js';
+
+/** How a Response ended, and what it took. */
+export interface Settlement {
+  readonly outcome: Outcome;
+  readonly usage: TurnUsage;
+  readonly turns: number;
+  readonly stage_runs: Readonly<StageRuns>;
+}
+
+export type AppendAccepted = Extract<ServerEvent, { type: 'response.append.accepted' }>;
+
+export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent> {
+  readonly id: string;
+  readonly credential: string;
+  readonly settled: Promise<Settlement>;
+  readonly #parts: RolloutParts;
+  readonly #rollout: Rollout;
+  readonly #controller: AbortController;
+  readonly #log: EventLog<LogEntry>;
+  readonly #settle: (settlement: Settlement) => void;
+  #snapshot: Snapshot | null = null;
+  #settlement: Settlement | null = null;
+  #deadline: Timer | null = null;
+  #keepalive: Timer | null = null;
+  #pushedAt: number;
+  readonly #appends: Appends;
+
+  constructor(parts: RolloutParts, controller: AbortController) {
+    this.id = parts.id;
+    this.credential = parts.credential;
+    this.#parts = parts;
+    this.#controller = controller;
+    this.#rollout = new Rollout(parts);
+    this.#log = new EventLog({ bytesMax: parts.limits.logBytesMax, bytesOf: entryBytes });
+    this.#appends = new Appends(this.#rollout, this.#log, parts, (entry) => this.#push(entry));
+    this.#pushedAt = parts.clock.now();
+    const settled = deferred<Settlement>();
+    this.settled = settled.promise;
+    this.#settle = settled.resolve;
+  }
+
+  get request(): CreateRequest {
+    return this.#rollout.request;
+  }
+  get kept(): Kept {
+    return this.#rollout.kept;
+  }
+  get settlement(): Settlement | null {
+    return this.#settlement;
+  }
+  get stageRuns(): Readonly<StageRuns> {
+    return this.#parts.receipts.runs;
+  }
+  /** The newest receipts, at most 64. */
+  get receipts(): readonly Receipt[] {
+    return this.#parts.receipts.newest;
+  }
+  /** The Response waits for its client. */
+  get suspended(): boolean {
+    return this.#settlement === null && this.requiredInput.length > 0;
+  }
+  get requiredInput() {
+    return this.#snapshot?.requiredInput ?? [];
+  }
+  /** Number of the newest log entry; -1 before the first. */
+  get lastNumber(): number {
+    return this.#log.next - 1;
+  }
+  /** Estimated resident bytes of the log. */
+  get logBytes(): number {
+    return this.#log.bytes;
+  }
+
+  /**
+   * Runs the pre stages and starts the pump.
+   * @throws ProtocolError where the create is refused; the Response then has no log and has never existed.
+   */
+  async start(): Promise<void> {
+    const entries = this.#rollout.run();
+    const first = await entries.next();
+    if (first.done === true) throw new Error('the rollout ended before it was admitted');
+    const { clock, limits } = this.#parts;
+    this.#snapshot = new Snapshot(createdObject(this.id, this.#rollout.request, clock.unixSeconds()));
+    this.#deadline = clock.after(limits.rolloutMsMax, () =>
+      this.#end({ status: 'incomplete', reason: 'rollout_expired' }),
+    );
+    this.#push(first.value);
+    void this.#pump(entries);
+  }
+
+  /**
+   * Pays owed calls, and takes user messages along for the next turn. Resolves with the acknowledging event.
+   * @throws ProtocolError; nothing of a refused append is applied.
+   */
+  async append(input: unknown): Promise<AppendAccepted> {
+    const { entry, number } = await this.#appends.append(input);
+    const event = this.event(entry, number);
+    if (event.type !== 'response.append.accepted') throw new Error('an append was shown as something else');
+    return event;
+  }
+
+  /** Ends the rollout. Settling it again, or after its end, does nothing. */
+  cancel(reason: 'cancelled' | 'disconnected' = 'cancelled'): void {
+    this.#end({ status: 'cancelled', reason });
+  }
+
+  /** The Response as it stands now: a fold of its log. */
+  snapshot(): ResponseObject {
+    if (this.#snapshot === null) throw new Error('the response has not been admitted');
+    return this.#snapshot.toObject();
+  }
+
+  /**
+   * Kept log entries from `number` on, at most `countMax`: for a session, which numbers and sends them in one write.
+   * @throws ProtocolError `replay_expired`.
+   */
+  entries(number: number, countMax?: number): LogEntry[] {
+    return this.#log.from(number, countMax);
+  }
+
+  /** An entry as its wire event. */
+  event(entry: LogEntry, number: number): ServerEvent {
+    const snapshot = this.#snapshot;
+    if (snapshot === null) throw new Error('the response has not been admitted');
+    return nativeEvent(entry, number, {
+      id: this.id,
+      created: snapshot.created,
+      snapshot: () => snapshot.toObject(),
+    });
+  }
+
+  /** Calls back once when entry `number` exists or none will; returns the way out of the wait. */
+  whenBeyond(number: number, callback: () => void): () => void {
+    const leave = this.#log.whenBeyond(number, callback);
+    this.#armKeepalive();
+    return leave;
+  }
+
+  /** True when nothing comes after entry `number`. */
+  endsAt(number: number): boolean {
+    return this.#log.sealed && number >= this.lastNumber;
+  }
+
+  /**
+   * Wire events after `startingAfter`, to the terminal one. Any number of readers at once.
+   * @throws ProtocolError `replay_expired` where those events are no longer kept.
+   */
+  async *events(startingAfter = -1): AsyncGenerator<ServerEvent, void> {
+    for (let next = startingAfter + 1; ;) {
+      for (const entry of this.#log.from(next)) yield this.event(entry, next++);
+      if (this.endsAt(next - 1)) return;
+      const grown = deferred<void>();
+      const leave = this.whenBeyond(next, grown.resolve);
+      try {
+        await grown.promise;
+      } finally {
+        leave();
+      }
+    }
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<ServerEvent, void> {
+    return this.events();
+  }
+
+  /** Cancels what still runs and waits until it has settled. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cancel();
+    await this.settled;
+  }
+
+  async #pump(entries: AsyncGenerator<LogEntry, void>): Promise<void> {
+    let settledAs: LogEntry | null = null;
+    try {
+      for await (const entry of entries) {
+        if (entry.type === 'response.settled') settledAs = entry;
+        this.#push(entry);
+      }
+    } catch (fault) {
+      // Only a defect of the engine itself gets here; the client still gets its one terminal event.
+      process.emitWarning(fault instanceof Error ? fault : String(fault), { code: 'LONG_RESPONSE_ROLLOUT' });
+    }
+    const failed: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
+    const outcome = settledAs?.type === 'response.settled' ? settledAs.outcome : failed;
+    if (settledAs === null) this.#push({ type: 'response.settled', outcome, usage: this.#rollout.usage });
+    this.#close(outcome);
+  }
+
+  #close(outcome: Outcome): void {
+    this.#deadline?.[Symbol.dispose]();
+    this.#keepalive?.[Symbol.dispose]();
+    this.#log.seal();
+    this.#settlement = {
+      outcome,
+      usage: this.#rollout.usage,
+      turns: this.#rollout.turnNumber,
+      stage_runs: this.stageRuns,
+    };
+    this.#settle(this.#settlement);
+  }
+
+  #push(entry: LogEntry): number {
+    this.#snapshot?.apply(entry, this.#parts.clock.unixSeconds());
+    this.#pushedAt = this.#parts.clock.now();
+    return this.#log.push(entry);
+  }
+
+  #end(outcome: Outcome): void {
+    this.#controller.abort(new RolloutEnd(outcome));
+  }
+
+  /** Sets the keepalive while somebody reads: after a silence it logs one more `response.in_progress`. */
+  #armKeepalive(): void {
+    const { clock, limits } = this.#parts;
+    if (this.#keepalive !== null || this.#log.waiting === 0) return;
+    const left = this.#pushedAt + limits.keepaliveMs - clock.now();
+    this.#keepalive = clock.after(Math.max(left, 1), () => {
+      this.#keepalive = null;
+      if (this.#log.sealed || this.#log.waiting === 0) return;
+      if (clock.now() - this.#pushedAt >= limits.keepaliveMs) this.#push({ type: 'response.in_progress' });
+      this.#armKeepalive();
+    });
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Entries of a Response's event log. An entry is a wire event without what belongs to a viewer: it carries no
+ * response id, no number and no bytes, so that one log can be shown as one Response or as one per turn (S6).
+ */
+import type { Outcome } from './outcome.js';
+import type { OutputItem, RequiredInput } from './protocol/server-events.js';
+
+/** Tokens of one turn. */
+export interface TurnUsage {
+  /** Context tokens that an earlier turn or Response has already counted. */
+  readonly held: number;
+  /** Context tokens that entered with this turn. */
+  readonly read: number;
+  readonly output: number;
+  /** Part of `output`. */
+  readonly reasoning: number;
+}
+
+interface At {
+  readonly output_index: number;
+}
+interface InItem extends At {
+  readonly item_id: string;
+}
+interface InText extends InItem {
+  readonly content_index: number;
+}
+interface InSummary extends InItem {
+  readonly summary_index: number;
+}
+// Aliases, because an interface has no index signature for the wire type's extra fields.
+export type TextPart = {
+  readonly type: 'output_text';
+  readonly text: string;
+  readonly annotations: unknown[];
+};
+export type SummaryPart = { readonly type: 'summary_text'; readonly text: string };
+
+/** One member per event type, so that a type narrows to its own wire event. */
+type Each<Type extends string, Fields> = Type extends string ? Fields & { readonly type: Type } : never;
+
+/** Entries whose wire event is the entry itself, plus a number. */
+export type StreamEntry =
+  | Each<'response.output_item.added' | 'response.output_item.done', At & { readonly item: OutputItem }>
+  | Each<'response.content_part.added' | 'response.content_part.done', InText & { readonly part: TextPart }>
+  | (InText & { readonly type: 'response.output_text.delta'; readonly delta: string })
+  | (InText & { readonly type: 'response.output_text.done'; readonly text: string })
+  | Each<
+      'response.function_call_arguments.delta' | 'response.custom_tool_call_input.delta',
+      InItem & { readonly delta: string }
+    >
+  | (InItem & { readonly type: 'response.function_call_arguments.done'; readonly arguments: string })
+  | (InItem & { readonly type: 'response.custom_tool_call_input.done'; readonly input: string })
+  | Each<
+      'response.reasoning_summary_part.added' | 'response.reasoning_summary_part.done',
+      InSummary & { readonly part: SummaryPart }
+    >
+  | (InSummary & { readonly type: 'response.reasoning_summary_text.delta'; readonly delta: string })
+  | (InSummary & { readonly type: 'response.reasoning_summary_text.done'; readonly text: string });
+
+export type LogEntry =
+  | Each<'response.created' | 'response.in_progress', object>
+  | StreamEntry
+  /** A turn ended and the rollout goes on: at once if nothing is owed, else when the client has answered. */
+  | {
+      readonly type: 'response.done';
+      readonly turn: number;
+      readonly output: readonly OutputItem[];
+      readonly required_input: readonly RequiredInput[];
+      readonly usage: TurnUsage;
+    }
+  | {
+      readonly type: 'response.append.accepted';
+      readonly turn: number;
+      /** The calls this append answered. */
+      readonly call_ids: readonly string[];
+      /** How many of its items were messages. */
+      readonly messages: number;
+      /** What is still owed after it. */
+      readonly required_input: readonly RequiredInput[];
+    }
+  | {
+      readonly type: 'response.settled';
+      readonly outcome: Outcome;
+      /** The last turn's tokens. */
+      readonly usage: TurnUsage;
+    };
+
+export const noUsage: TurnUsage = { held: 0, read: 0, output: 0, reasoning: 0 };
+
+/** Estimated resident bytes of an entry: a measured 160 for the object and its fixed fields, 2 per character. */
+export function entryBytes(entry: LogEntry): number {
+  if ('delta' in entry) return 160 + 2 * entry.delta.length;
+  if ('text' in entry) return 160 + 2 * entry.text.length;
+  if ('arguments' in entry) return 160 + 2 * entry.arguments.length;
+  if ('input' in entry) return 160 + 2 * entry.input.length;
+  if ('part' in entry) return 220 + 2 * entry.part.text.length;
+  if ('call_ids' in entry) return 240 + 64 * (entry.call_ids.length + entry.required_input.length);
+  if ('output' in entry) return 320 + 64 * (entry.output.length + entry.required_input.length);
+  return 240;
+}

@@ -1,0 +1,170 @@
+/** The wire snapshot of a Response: what its request said, and a running fold of its log (S6). */
+import type { LogEntry, TurnUsage } from './log-entry.js';
+import type { CreateRequest, Tool } from './protocol/requests.js';
+import type { OutputItem, ResponseObject, Usage } from './protocol/server-events.js';
+
+/** Function tools are echoed with `description`, `parameters` and `strict` present, null where nothing was said. */
+function echoTool(tool: Tool): ResponseObject['tools'][number] {
+  if (tool.type === 'function') return { description: null, parameters: null, strict: null, ...tool };
+  if (!('other' in tool)) return { ...tool };
+  const { other: _, ...echoed } = tool;
+  return echoed;
+}
+
+function echoReasoning(reasoning: CreateRequest['reasoning']): ResponseObject['reasoning'] {
+  if (reasoning === null || reasoning === undefined) return null;
+  return { ...reasoning, effort: reasoning.effort ?? null, summary: reasoning.summary ?? null };
+}
+
+/** The Response as it stands when it is created. */
+export function createdObject(id: string, request: CreateRequest, createdAt: number): ResponseObject {
+  const format = request.text?.format ?? { type: 'text' };
+  return {
+    id,
+    object: 'response',
+    created_at: createdAt,
+    completed_at: null,
+    status: 'in_progress',
+    background: false,
+    error: null,
+    incomplete_details: null,
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
+    metadata: request.metadata ?? {},
+    model: request.model,
+    output: [],
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    previous_response_id: request.previous_response_id ?? null,
+    prompt_cache_key: request.prompt_cache_key ?? null,
+    reasoning: echoReasoning(request.reasoning),
+    safety_identifier: request.safety_identifier ?? null,
+    service_tier: request.service_tier ?? 'default',
+    store: request.store ?? true,
+    temperature: request.temperature ?? 1,
+    text: { ...request.text, format },
+    tool_choice: request.tool_choice ?? 'auto',
+    tools: (request.tools ?? []).map(echoTool),
+    top_logprobs: request.top_logprobs ?? 0,
+    top_p: request.top_p ?? 1,
+    truncation: request.truncation ?? 'disabled',
+    usage: null,
+  };
+}
+
+export function wireUsage(usage: TurnUsage): Usage {
+  const input = usage.held + usage.read;
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: usage.held },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning },
+    total_tokens: input + usage.output,
+  };
+}
+
+/** Totals over turns: each token counts once, as held only where it was before the first turn. */
+export function addUsage(total: TurnUsage, turn: TurnUsage): TurnUsage {
+  return {
+    held: total.held,
+    read: total.read + turn.read,
+    output: total.output + turn.output,
+    reasoning: total.reasoning + turn.reasoning,
+  };
+}
+
+/** The terminal fields an outcome sets. */
+export function settledFields(
+  outcome: Extract<LogEntry, { type: 'response.settled' }>['outcome'],
+): Pick<ResponseObject, 'status' | 'error' | 'incomplete_details'> {
+  switch (outcome.status) {
+    case 'completed':
+      return { status: 'completed', error: null, incomplete_details: null };
+    case 'failed':
+      return {
+        status: 'failed',
+        error: { code: outcome.code, message: outcome.message },
+        incomplete_details: null,
+      };
+    case 'incomplete':
+    case 'cancelled':
+      return { status: outcome.status, error: null, incomplete_details: { reason: outcome.reason } };
+  }
+}
+
+/**
+ * A call that was never answered when its rollout ended other than by completing is shown as incomplete, so that
+ * nobody takes it for a finished one.
+ */
+export function unfinish(output: readonly OutputItem[], owed: ReadonlySet<string>): OutputItem[] {
+  return output.map((item) =>
+    'call_id' in item && typeof item.call_id === 'string' && owed.has(item.call_id)
+      ? { ...item, status: 'incomplete' }
+      : item,
+  );
+}
+
+/** The running fold. Its parts are shared with the log's entries, not copied. */
+export class Snapshot {
+  readonly #created: ResponseObject;
+  readonly #output: OutputItem[] = [];
+  #owed: ReadonlySet<string> = new Set();
+  #usage: TurnUsage | null = null;
+  #settled: Pick<ResponseObject, 'status' | 'error' | 'incomplete_details' | 'completed_at'> | null = null;
+  #required: Extract<LogEntry, { type: 'response.done' }>['required_input'] = [];
+
+  constructor(created: ResponseObject) {
+    this.#created = created;
+  }
+
+  /** The Response as `response.created` and `response.in_progress` show it: nothing sampled yet. */
+  get created(): ResponseObject {
+    return this.#created;
+  }
+
+  /** What the client owes, while the Response is suspended. */
+  get requiredInput(): Extract<LogEntry, { type: 'response.done' }>['required_input'] {
+    return this.#required;
+  }
+
+  get usage(): TurnUsage | null {
+    return this.#usage;
+  }
+
+  apply(entry: LogEntry, unixSeconds: number): void {
+    switch (entry.type) {
+      case 'response.output_item.done':
+        this.#output.push(entry.item);
+        break;
+      case 'response.done':
+        this.#required = entry.required_input;
+        this.#count(entry.usage);
+        break;
+      case 'response.append.accepted':
+        this.#required = entry.required_input;
+        break;
+      case 'response.settled':
+        this.#owed = new Set(this.#required.map((stub) => stub.call_id));
+        this.#required = [];
+        this.#count(entry.usage);
+        this.#settled = { ...settledFields(entry.outcome), completed_at: unixSeconds };
+        break;
+      default:
+    }
+  }
+
+  toObject(): ResponseObject {
+    const output =
+      this.#settled === null || this.#settled.status === 'completed'
+        ? [...this.#output]
+        : unfinish(this.#output, this.#owed);
+    const usage = this.#usage === null ? null : wireUsage(this.#usage);
+    return { ...this.#created, ...this.#settled, output, usage };
+  }
+
+  #count(turn: TurnUsage): void {
+    this.#usage = this.#usage === null ? turn : addUsage(this.#usage, turn);
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * A whole agent rollout: pre once → (sample → suspend)* → post once.
+ *
+ * `yield` tells the client something; `await` waits for someone. The loop waits in exactly three places: a stage, the
+ * sampler, the suspension. S1–S3 are the suspension's, S6 the log's; here:
+ *
+ *   S4  Only this loop advances a rollout. Everybody else records and signals.
+ *   S5  Post-inference runs once on every outcome of an admitted rollout, with the outcome in its input and a bounded
+ *       signal of its own. A refused create runs none: the generator throws before its first entry.
+ *   S8  Every wait takes the rollout's signal and goes through a port.
+ */
+import { entriesOf, RolloutContext } from './context.js';
+import { takeIn } from './intake.js';
+import type { LogEntry, TurnUsage } from './log-entry.js';
+import type { Limits } from './limits.js';
+import { RolloutEnd, type Outcome } from './outcome.js';
+import type { Clock, Tokenizer } from './ports.js';
+import { ProtocolError, toProtocolError } from './protocol/errors.js';
+import type { CreateRequest } from './protocol/requests.js';
+import type { Sampler, SamplerSession } from './samplers/sampler.js';
+import type { Kept, Passage, Phase, Receipts, Stages } from './stages.js';
+import { Suspension } from './suspension.js';
+import { choiceForTurn, demandsCall } from './tool-choice.js';
+import type { Transcript, Entry } from './transcript.js';
+import { Turn } from './turn.js';
+import { Watch } from './watch.js';
+
+/** What a turn that owes client outputs does: its loop waits, or the Response ends there. */
+export type HandOff = 'suspend' | 'complete';
+
+export interface RolloutParts {
+  readonly id: string;
+  readonly credential: string;
+  /** The client's own words. */
+  readonly raw: unknown;
+  readonly kept: Kept | null;
+  readonly handOff: HandOff;
+  readonly stages: Stages;
+  readonly receipts: Receipts;
+  readonly clock: Clock;
+  readonly tokenizer: Tokenizer;
+  readonly limits: Limits;
+  readonly mintId: (prefix: string) => string;
+  /** Aborts with a `RolloutEnd` on cancel and at deadlines. */
+  readonly signal: AbortSignal;
+}
+
+export class Rollout {
+  readonly #parts: RolloutParts;
+  readonly #context: RolloutContext;
+  #request: CreateRequest = { model: '', input: [] };
+  #model: { readonly sampler: Sampler; readonly session: SamplerSession } | null = null;
+  /** The open ledger: whatever it has received is not in the transcript yet. */
+  #suspension = new Suspension();
+  #turn: Turn | null = null;
+  #turnNumber = 0;
+  #outputItems = 0;
+  #calls = 0;
+  #owed: readonly string[] = [];
+  #ended = false;
+
+  constructor(parts: RolloutParts) {
+    this.#parts = parts;
+    this.#context = new RolloutContext(parts);
+  }
+
+  get request(): CreateRequest {
+    return this.#request;
+  }
+  get transcript(): Transcript {
+    return this.#context.transcript;
+  }
+  get suspension(): Suspension {
+    return this.#suspension;
+  }
+  /** The turn that was sampled last or is being sampled; 0 before the first. */
+  get turnNumber(): number {
+    return this.#turnNumber;
+  }
+  get usage(): TurnUsage {
+    return this.#context.usage;
+  }
+  /** No turn follows: what an append brought now would be lost. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** What a later Response continues from. */
+  get kept(): Kept {
+    const { transcript, preamble } = this.#context;
+    const conversation = this.#conversation;
+    return { responseId: this.#parts.id, conversation, transcript, preamble, owed: this.#owed };
+  }
+
+  get #conversation(): string {
+    return this.#parts.kept?.conversation ?? this.#request.prompt_cache_key ?? this.#parts.id;
+  }
+
+  async *run(): AsyncGenerator<LogEntry, void> {
+    await this.#admit();
+    yield { type: 'response.created' };
+    yield { type: 'response.in_progress' };
+    let outcome: Outcome;
+    try {
+      outcome = yield* this.#turns();
+    } catch (fault) {
+      outcome = this.#outcomeOf(fault);
+    }
+    this.#ended = true;
+    yield* this.#turn?.close() ?? [];
+    yield* this.#post(outcome);
+  }
+
+  /** Takes new items through the append stages; gives what is left to apply. Changes nothing itself. */
+  async append(raw: unknown, accept: Passage['accept']): Promise<Entry[]> {
+    const passage = this.#passage('append', raw, this.#parts.signal, accept);
+    await this.#parts.stages.admit(passage, this.#parts.receipts);
+    return entriesOf(passage);
+  }
+
+  async #admit(): Promise<void> {
+    const { raw, kept, stages, receipts, signal } = this.#parts;
+    const passage = this.#passage('pre', raw, signal, (items) =>
+      takeIn(items, this.transcript, kept?.owed ?? []),
+    );
+    await stages.admit(passage, receipts);
+    const { sampler, request } = passage;
+    if (sampler === null) throw new Error('no pre stage resolved the model');
+    this.#request = request;
+    this.#context.admit(passage);
+    this.#model = { sampler, session: sampler.open({ conversation: this.#conversation, request }) };
+  }
+
+  /** Turns until something ends them. */
+  async *#turns(): AsyncGenerator<LogEntry, Outcome> {
+    const { handOff, limits } = this.#parts;
+    if (this.#request.generate === false) {
+      if (handOff === 'complete') return { status: 'completed' };
+      this.#suspension.expectMessage();
+      yield* this.#suspend([]);
+    }
+    for (let number = 1; number <= limits.turnsMax; number++) {
+      const turn = yield* this.#sample(number);
+      if (turn.cut !== null) return this.#endWith({ status: 'incomplete', reason: turn.cut });
+      const owed = this.#suspension.requiredInput;
+      const ends = handOff === 'complete' || (owed.length === 0 && this.#suspension.received.length === 0);
+      if (ends) {
+        this.#owed = owed.map((stub) => stub.call_id);
+        return this.#endWith({ status: 'completed' });
+      }
+      yield* this.#suspend(turn.sampled.map((sampled) => sampled.output));
+    }
+    throw new ProtocolError('server_error', `The rollout made ${limits.turnsMax} turns without an end.`);
+  }
+
+  /** In one step with the decision, so that no append is taken in between and lost. */
+  #endWith(outcome: Outcome): Outcome {
+    this.#ended = true;
+    return outcome;
+  }
+
+  /** Samples one turn into the log and the transcript. */
+  async *#sample(number: number): AsyncGenerator<LogEntry, Turn> {
+    const { signal, clock, limits } = this.#parts;
+    this.#turnNumber = number;
+    const { session, rules, request } = this.#prepare(number);
+    const turn = new Turn(this.#outputItems, rules);
+    this.#turn = turn;
+    using watch = new Watch(session.sample(request, signal), signal, clock, limits.samplerStepMsMax);
+    while (turn.cut === null) {
+      const step = await watch.next();
+      if (step.done === true) break;
+      yield* turn.accept(step.value);
+    }
+    yield* turn.close();
+    if (demandsCall(rules.choice) && turn.calls === 0 && turn.cut === null)
+      throw new ProtocolError('server_error', 'The model made no call although tool_choice demands one.');
+    await this.#closeTurn(turn, signal);
+    this.#suspension.sampled();
+    return turn;
+  }
+
+  #prepare(number: number) {
+    if (this.#model === null) throw new Error('a turn began before the model was resolved');
+    const { sampler, session } = this.#model;
+    const request = this.#request;
+    const context = this.#context.forSampler();
+    const choice = choiceForTurn(request, number);
+    const parallelToolCalls = request.parallel_tool_calls ?? true;
+    const budget = (request.max_output_tokens ?? Infinity) - this.usage.output;
+    const outputTokensMax = Math.max(0, Math.min(budget, sampler.contextTokensMax - context.tokens));
+    const suspension = this.#suspension;
+    const rules = {
+      choice,
+      parallelToolCalls,
+      callsLeft: (request.max_tool_calls ?? Infinity) - this.#calls,
+      outputTokensMax,
+      mintId: this.#parts.mintId,
+      owe: (call: Parameters<Suspension['owe']>[0]) => suspension.owe(call), // S1
+    };
+    const turn = { turn: number, context, toolChoice: choice, parallelToolCalls, outputTokensMax };
+    return { session, rules, request: turn };
+  }
+
+  /** Once per turn, however it ended. */
+  async #closeTurn(turn: Turn, signal: AbortSignal): Promise<void> {
+    await this.#context.closeTurn(turn, signal);
+    this.#turn = null;
+    this.#outputItems += turn.sampled.length;
+    this.#calls += turn.calls;
+  }
+
+  /** Tells the client what is owed and waits for it. */
+  async *#suspend(
+    output: Extract<LogEntry, { type: 'response.done' }>['output'],
+  ): AsyncGenerator<LogEntry, void> {
+    const { signal, clock, limits } = this.#parts;
+    const suspension = this.#suspension;
+    const required_input = suspension.requiredInput;
+    const usage = this.#context.takeTurnUsage();
+    yield { type: 'response.done', turn: this.#turnNumber, output, required_input, usage };
+    this.#model?.session.suspend();
+    await suspension.resumed(signal, clock, limits.suspensionMsMax);
+    // Both in one step: an append that comes now finds either the old ledger, unread, or the new one.
+    this.#context.enter(suspension.received);
+    this.#suspension = new Suspension();
+  }
+
+  #outcomeOf(fault: unknown): Outcome {
+    const { signal } = this.#parts;
+    const reason: unknown = signal.aborted ? signal.reason : fault;
+    if (reason instanceof RolloutEnd) return reason.outcome;
+    const { code, message } = toProtocolError(reason);
+    return { status: 'failed', code, message };
+  }
+
+  async *#post(outcome: Outcome): AsyncGenerator<LogEntry, void> {
+    const { stages, receipts, clock, limits } = this.#parts;
+    const bound = new AbortController();
+    using _deadline = clock.after(limits.postMsMax, () =>
+      bound.abort(
+        new ProtocolError('server_error', `Post-inference took longer than ${limits.postMsMax} ms.`),
+      ),
+    );
+    if (this.#turn !== null) await this.#closeTurn(this.#turn, bound.signal);
+    if (outcome.status !== 'completed') await this.#context.abandon(this.#suspension, bound.signal);
+    this.#model?.session.release();
+    const faults = await stages.finish(this.#postPassage(outcome, bound.signal), receipts, true);
+    const final = afterPost(outcome, faults);
+    yield { type: 'response.settled', outcome: final, usage: this.#context.takeTurnUsage() };
+    await stages.finish(this.#postPassage(final, bound.signal), receipts, false);
+  }
+
+  #passage(phase: Phase, raw: unknown, signal: AbortSignal, accept: Passage['accept']): Passage {
+    const { id, credential, kept } = this.#parts;
+    return {
+      phase,
+      responseId: id,
+      credential,
+      turn: this.#turnNumber + (phase === 'post' ? 0 : 1),
+      transcript: phase === 'post' ? this.#context.base : this.transcript,
+      kept: phase === 'pre' ? kept : null,
+      accept,
+      signal,
+      outcome: null,
+      usage: null,
+      raw,
+      request: this.#request,
+      newItems: [],
+      sampler: this.#model?.sampler ?? null,
+      preamble: this.#context.preamble,
+      rendered: [],
+    };
+  }
+
+  #postPassage(outcome: Outcome, signal: AbortSignal): Passage {
+    const passage = this.#passage('post', null, signal, (items) => items);
+    return { ...passage, outcome, usage: this.usage, newItems: this.#context.added };
+  }
+}
+
+/** A fault in post-inference fails the Response; a refusal filters it. An outcome that already failed stays. */
+function afterPost(outcome: Outcome, faults: readonly unknown[]): Outcome {
+  const [fault] = faults;
+  if (fault === undefined || outcome.status === 'failed') return outcome;
+  const { code, message } = toProtocolError(fault);
+  if (code === 'invalid_prompt') return { status: 'incomplete', reason: 'content_filter' };
+  return { status: 'failed', code, message };
+}

@@ -1,0 +1,102 @@
+/**
+ * The demo script: a model without a model, for a server that someone tries by hand. It calls the first tool that it is
+ * offered and then says what came back; with no tool it repeats what the user said.
+ */
+import { isOpaque, isSampled, isToolOutput, type Item } from '../protocol/items.js';
+import { allowsCall } from '../tool-choice.js';
+import type { Transcript } from '../transcript.js';
+import { callableTools, type CallableTool } from './choice.js';
+import type { SamplerOpening, TurnRequest } from './sampler.js';
+import type { ScriptItem, ScriptTurn } from './script.js';
+
+/** Characters of an echo. */
+const echoMax = 2000;
+/** Objects within objects that an example goes into; a schema may contain itself. */
+const depthMax = 8;
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function exampleObject(schema: Readonly<Record<string, unknown>>, depth: number): unknown {
+  const { properties, required } = schema;
+  if (!Array.isArray(required) || depth >= depthMax) return {};
+  const names = required.filter((name) => typeof name === 'string');
+  const declared = isRecord(properties) ? properties : {};
+  return Object.fromEntries(names.map((name) => [name, exampleOf(declared[name], depth + 1)]));
+}
+
+/** A value that the JSON Schema allows, as far as its type, its enum and its required properties say. */
+export function exampleOf(schema: unknown, depth = 0): unknown {
+  if (!isRecord(schema)) return 'demo';
+  if (Array.isArray(schema['enum'])) return schema['enum'][0];
+  if ('const' in schema) return schema['const'];
+  if (Array.isArray(schema['anyOf'])) return exampleOf(schema['anyOf'][0], depth);
+  const types: unknown[] = Array.isArray(schema['type']) ? schema['type'] : [schema['type']];
+  switch (types[0] ?? ('properties' in schema ? 'object' : 'string')) {
+    case 'object':
+      return exampleObject(schema, depth);
+    case 'array':
+      return [];
+    case 'number':
+    case 'integer':
+      return 1;
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    default:
+      return 'demo';
+  }
+}
+
+function textOf(content: string | readonly object[]): string {
+  if (typeof content === 'string') return content;
+  const texts = content.map((part) => ('text' in part ? String(part.text) : ''));
+  return texts.filter((text) => text !== '').join('\n');
+}
+
+function shorten(text: string): string {
+  if (text.length <= echoMax) return text;
+  // A character that the cut would halve is left out.
+  return `${text.slice(0, echoMax).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** What a client added since the last turn. */
+function newItems(transcript: Transcript): Item[] {
+  let from = transcript.length;
+  while (from > 0 && !isSampled(transcript.at(from - 1).item)) from--;
+  return transcript.items(from);
+}
+
+function lastUserText(transcript: Transcript): string {
+  for (let index = transcript.length - 1; index >= 0; index--) {
+    const { item } = transcript.at(index);
+    if (!isOpaque(item) && item.type === 'message' && item.role === 'user') return textOf(item.content);
+  }
+  return '';
+}
+
+function demoCall(tool: CallableTool): ScriptItem {
+  const example = isRecord(tool.parameters) ? exampleObject(tool.parameters, 0) : {};
+  return {
+    type: 'function_call',
+    name: tool.name,
+    namespace: tool.namespace,
+    arguments: JSON.stringify(example),
+  };
+}
+
+/** A script (see `ScriptedOptions`) that needs no scenario: it answers from the request and the transcript. */
+export function demoScript({ context, toolChoice }: TurnRequest, { request }: SamplerOpening): ScriptTurn {
+  const outputs = newItems(context.transcript).filter(isToolOutput);
+  if (outputs.length > 0) {
+    const answers = outputs.map(({ output }) => textOf(output)).join('\n');
+    return { items: [{ type: 'message', text: `The tool answered: ${shorten(answers)}` }] };
+  }
+  const tool = callableTools(request.tools ?? []).find(
+    ({ type, name }) => type === 'function' && allowsCall(toolChoice, name),
+  );
+  if (tool !== undefined) return { items: [demoCall(tool)] };
+  return { items: [{ type: 'message', text: `You said: ${shorten(lastUserText(context.transcript))}` }] };
+}

@@ -1,0 +1,307 @@
+/**
+ * The stages every Response passes: validate, admit, resolve, classify and render before inference; validate, admit,
+ * classify and render at an append, over its new items only; classify, store and bill after it.
+ */
+import { classifier, type Rule } from './classify.js';
+import type { Limits } from './limits.js';
+import type { Clock, Store, Tokenizer } from './ports.js';
+import { ProtocolError } from './protocol/errors.js';
+import {
+  isOpaque,
+  isSampled,
+  isToolOutput,
+  type InputPart,
+  type Item,
+  type MessagePart,
+} from './protocol/items.js';
+import { parse } from './protocol/parse.js';
+import { appendInputSchema, createRequestSchema, type CreateRequest } from './protocol/requests.js';
+import { renderItem, renderPreamble } from './render.js';
+import type { Sampler } from './samplers/sampler.js';
+import type { Passage, Preamble, Stage, StageRun } from './stages.js';
+
+export interface StandardStageParts {
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly rules: readonly Rule[];
+  readonly store: Store;
+  readonly tokenizer: Tokenizer;
+  /** The sampler behind a model name, or null for a name nobody serves. */
+  readonly model: (name: string) => Sampler | null;
+  /** Responses alive now, the one that is being admitted included. */
+  readonly live: () => number;
+}
+
+/** What the zod schema cannot say: fields that exclude each other or that this service does not have. */
+function refuseUnsupported(request: CreateRequest): void {
+  if (request.background === true)
+    throw new ProtocolError('unsupported_parameter', 'background:true is not supported; leave it out.', {
+      param: 'background',
+    });
+  if (request.conversation !== undefined && request.conversation !== null)
+    throw request.previous_response_id === undefined || request.previous_response_id === null
+      ? new ProtocolError(
+          'unsupported_parameter',
+          'conversation is not supported; use previous_response_id.',
+          {
+            param: 'conversation',
+          },
+        )
+      : new ProtocolError('invalid_value', 'previous_response_id and conversation exclude each other.', {
+          param: 'conversation',
+        });
+}
+
+const validate: Stage = {
+  name: 'validate',
+  phases: ['pre', 'append'],
+  reads: 'new',
+  refuses: true,
+  critical: true,
+  run(passage) {
+    if (passage.phase === 'append') {
+      passage.newItems = passage.accept(parse(appendInputSchema, passage.raw, ['input']));
+      return;
+    }
+    passage.request = parse(createRequestSchema, passage.raw);
+    refuseUnsupported(passage.request);
+    passage.newItems = passage.accept(passage.request.input);
+  },
+};
+
+function partsOf(item: Item): readonly (InputPart | MessagePart)[] {
+  if (isOpaque(item)) return [];
+  if (isToolOutput(item)) return typeof item.output === 'string' ? [] : item.output;
+  return item.type === 'message' && typeof item.content !== 'string' ? item.content : [];
+}
+
+function outputLength(item: Item): number {
+  if (isOpaque(item) || !isToolOutput(item)) return 0;
+  if (typeof item.output === 'string') return item.output.length;
+  return item.output.reduce((sum, part) => sum + (part.type === 'input_text' ? part.text.length : 0), 0);
+}
+
+function refuseOversize(items: readonly Item[], limits: Limits): void {
+  if (items.length > limits.inputItemsMax)
+    throw new ProtocolError('limit_exceeded', `At most ${limits.inputItemsMax} items in one input.`, {
+      param: 'input',
+    });
+  items.forEach((item, index) => {
+    const length = outputLength(item);
+    if (length > limits.outputBytesMax)
+      throw new ProtocolError(
+        'output_too_long',
+        `The output is ${length} characters long; at most ${limits.outputBytesMax} are taken. Shorten it and send it again.`,
+        { param: `input[${index}].output` },
+      );
+    for (const part of partsOf(item)) {
+      const url =
+        part.type === 'input_image' ? part.image_url : part.type === 'input_file' ? part.file_data : null;
+      if ((url?.length ?? 0) > limits.dataUrlBytesMax)
+        throw new ProtocolError(
+          'limit_exceeded',
+          `At most ${limits.dataUrlBytesMax} characters in one image or file.`,
+          {
+            param: `input[${index}]`,
+          },
+        );
+    }
+  });
+}
+
+function admitStage({ limits, live }: StandardStageParts): Stage {
+  return {
+    name: 'admit',
+    phases: ['pre', 'append'],
+    reads: 'new',
+    refuses: true,
+    critical: true,
+    run(passage, items) {
+      if (passage.phase === 'pre' && live() > limits.liveResponsesMax)
+        throw new ProtocolError(
+          'rate_limit_exceeded',
+          `The server holds ${limits.liveResponsesMax} live responses, suspended ones included; try again later.`,
+          { retryAfterSeconds: 1 },
+        );
+      if ((passage.request.tools?.length ?? 0) > limits.toolsMax)
+        throw new ProtocolError('limit_exceeded', `At most ${limits.toolsMax} tools.`, { param: 'tools' });
+      refuseOversize(items, limits);
+    },
+  };
+}
+
+function resolveStage({ model }: StandardStageParts): Stage {
+  return {
+    name: 'resolve',
+    phases: ['pre'],
+    reads: 'new',
+    refuses: true,
+    critical: true,
+    run(passage) {
+      passage.sampler = model(passage.request.model);
+      if (passage.sampler === null)
+        throw new ProtocolError('model_not_found', `No model "${passage.request.model}" is served here.`, {
+          param: 'model',
+        });
+    },
+  };
+}
+
+function classifyStage({ rules, clock }: StandardStageParts): Stage {
+  const classify = classifier(rules, clock);
+  return {
+    name: 'classify',
+    phases: ['pre', 'append', 'post'],
+    reads: 'new',
+    refuses: true,
+    critical: true,
+    run(passage, items) {
+      const read = passage.phase === 'post' ? items.filter(isSampled) : items;
+      const refuse = (finding: Awaited<ReturnType<typeof classify>>): void => {
+        if (finding !== null)
+          throw new ProtocolError('invalid_prompt', `The text was flagged by the rule "${finding.rule}".`, {
+            param: `input[${finding.index}]`,
+          });
+      };
+      const finding = classify(read, passage.signal);
+      return finding instanceof Promise ? finding.then(refuse) : refuse(finding);
+    },
+  };
+}
+
+/** Milliseconds of rendering in line before the event loop gets a turn (S7). */
+const inlineMsMax = 5;
+
+/** Renders items one after another: at once while they are small, with breaths as soon as they take long. */
+function renderAll(
+  items: readonly Item[],
+  { tokenizer, clock }: StandardStageParts,
+  signal: AbortSignal,
+): Uint32Array[] | Promise<Uint32Array[]> {
+  const rendered: Uint32Array[] = [];
+  const startedAt = clock.now();
+  for (const item of items) {
+    if (clock.now() - startedAt > inlineMsMax) return renderRest(null);
+    const tokens = renderItem(item, tokenizer, signal);
+    if (tokens instanceof Promise) return renderRest(tokens);
+    rendered.push(tokens);
+  }
+  return rendered;
+
+  async function renderRest(pending: Promise<Uint32Array> | null): Promise<Uint32Array[]> {
+    if (pending !== null) rendered.push(await pending);
+    let breathedAt = startedAt;
+    for (const item of items.slice(rendered.length)) {
+      if (clock.now() - breathedAt > inlineMsMax) {
+        await clock.breathe();
+        signal.throwIfAborted();
+        breathedAt = clock.now();
+      }
+      rendered.push(await renderItem(item, tokenizer, signal));
+    }
+    return rendered;
+  }
+}
+
+function refuseOverflow(passage: Passage, items: number): void {
+  const context = passage.preamble.tokens.length + passage.transcript.tokens + items;
+  const most = passage.sampler?.contextTokensMax ?? Infinity;
+  if (context > most)
+    throw new ProtocolError(
+      'context_length_exceeded',
+      `The context would be ${context} tokens long; the model takes at most ${most}. Shorten the input.`,
+      { param: 'input' },
+    );
+}
+
+function renderStage(parts: StandardStageParts): Stage {
+  const preamble = (passage: Passage): Preamble | Promise<Preamble> => {
+    if (passage.phase === 'append') return passage.preamble;
+    const { instructions, tools } = passage.request;
+    const key = JSON.stringify([instructions ?? null, tools ?? []]);
+    if (passage.kept?.preamble.key === key) return passage.kept.preamble;
+    const tokens = renderPreamble(instructions ?? null, tools ?? [], parts.tokenizer, passage.signal);
+    return tokens instanceof Promise ? tokens.then((all) => ({ key, tokens: all })) : { key, tokens };
+  };
+  const finish = (passage: Passage, front: Preamble, rendered: readonly Uint32Array[]): StageRun => {
+    passage.preamble = front;
+    passage.rendered = rendered;
+    const items = rendered.reduce((sum, tokens) => sum + tokens.length, 0);
+    refuseOverflow(passage, items);
+    const fresh = passage.phase === 'pre' && front !== passage.kept?.preamble;
+    return { tokens: items + (fresh ? front.tokens.length : 0) };
+  };
+  return {
+    name: 'render',
+    phases: ['pre', 'append'],
+    reads: 'new',
+    refuses: true,
+    critical: true,
+    run(passage, items) {
+      const front = preamble(passage);
+      const rendered = renderAll(items, parts, passage.signal);
+      if (front instanceof Promise || rendered instanceof Promise)
+        return Promise.all([front, rendered]).then(([done, all]) => finish(passage, done, all));
+      return finish(passage, front, rendered);
+    },
+  };
+}
+
+function storeStage({ store }: StandardStageParts): Stage {
+  return {
+    name: 'store',
+    phases: ['post'],
+    reads: 'new',
+    refuses: false,
+    critical: true,
+    run({ responseId, credential, request, outcome, signal }, items) {
+      if (request.store === false) return;
+      const stored = {
+        id: responseId,
+        credential,
+        previous_response_id: request.previous_response_id ?? null,
+        request,
+        items,
+        status: outcome?.status ?? 'failed',
+      };
+      return store.save(stored, signal);
+    },
+  };
+}
+
+function billStage({ store }: StandardStageParts): Stage {
+  return {
+    name: 'bill',
+    phases: ['post'],
+    reads: 'new',
+    refuses: false,
+    critical: false,
+    async run({ responseId, credential, request, outcome, usage, signal }) {
+      const uncached = usage?.read ?? 0;
+      const output = usage?.output ?? 0;
+      const bill = {
+        response_id: responseId,
+        credential,
+        model: request.model,
+        uncached_input_tokens: uncached,
+        cached_input_tokens: usage?.held ?? 0,
+        output_tokens: output,
+        status: outcome?.status ?? 'failed',
+      };
+      await store.charge(bill, signal);
+      return { tokens: uncached + output };
+    },
+  };
+}
+
+export function standardStages(parts: StandardStageParts): Stage[] {
+  return [
+    validate,
+    admitStage(parts),
+    resolveStage(parts),
+    classifyStage(parts),
+    renderStage(parts),
+    storeStage(parts),
+    billStage(parts),
+  ];
+}

@@ -1,0 +1,199 @@
+/**
+ * The one place a rollout waits for its client: a ledger of owed calls, one per turn.
+ *
+ *   S1  A call is owed from the moment it is sampled, so no append can arrive too early.
+ *   S2  An append applies whole or not at all; every call is answered at most once. A byte-identical resend is no
+ *       answer and no error: it is acknowledged again. Outputs leave in call order, whatever order they came in.
+ *   S3  Once `resumed` settles, nothing of this turn hangs off the rollout's signal or the clock.
+ */
+import { addAbortListener } from 'node:events';
+
+import { deferred } from './clock.js';
+import type { Clock } from './ports.js';
+import { ProtocolError } from './protocol/errors.js';
+import { isOpaque, isToolOutput, type Item } from './protocol/items.js';
+import type { RequiredInput } from './protocol/server-events.js';
+import { RolloutEnd } from './outcome.js';
+import type { Entry, Transcript } from './transcript.js';
+
+/** A sampled call, as far as answering it goes. */
+export interface OwedCall {
+  readonly call_id: string;
+  /** `function_call`, `custom_tool_call`, or an opaque kind. */
+  readonly type: string;
+  readonly name?: string | undefined;
+}
+
+/** The item type that answers a call of that type. */
+export function outputTypeFor(callType: string): string {
+  return `${callType}_output`;
+}
+
+/** Whether two outputs say the same, byte for byte. */
+function sameOutput(left: Item, right: Item): boolean {
+  if (isToolOutput(left) && isToolOutput(right) && typeof left.output === 'string')
+    return left.output === right.output;
+  if (isToolOutput(left) && isToolOutput(right))
+    return JSON.stringify(left.output) === JSON.stringify(right.output);
+  return JSON.stringify(left) === JSON.stringify(right);
+}
+
+/** The call_id an output item answers, or null for an item that is no output. */
+export function answeredCallId(item: Item): string | null {
+  if (isToolOutput(item)) return item.call_id;
+  return isOpaque(item) && item.type.endsWith('_output') && item.call_id !== undefined ? item.call_id : null;
+}
+
+/** What an append would do, found before any of it is done (S2). */
+export interface PlannedAppend {
+  /** Items that enter the context: new outputs and messages. */
+  readonly items: readonly Item[];
+  /** Calls it answers, new or again, in the order given. */
+  readonly call_ids: readonly string[];
+  /** Nothing but outputs that were already given. */
+  readonly resend: boolean;
+}
+
+export class Suspension {
+  readonly #owed = new Map<string, OwedCall>();
+  readonly #answers = new Map<string, Entry>();
+  readonly #messages: Entry[] = [];
+  #sampled = false;
+  #expectsMessage = false;
+  #resume: (() => void) | null = null;
+
+  get messagesPending(): number {
+    return this.#messages.length;
+  }
+
+  /** Stubs of the unanswered calls, in call order. */
+  get requiredInput(): RequiredInput[] {
+    return [...this.#owed.values()]
+      .filter((call) => !this.#answers.has(call.call_id))
+      .map(({ call_id, type, name }) => ({
+        type: outputTypeFor(type),
+        call_id,
+        ...(name === undefined ? {} : { name }),
+      }));
+  }
+
+  owe(call: OwedCall): void {
+    this.#owed.set(call.call_id, call);
+  }
+
+  /**
+   * Checks an append against this turn and the transcript before it. Changes nothing.
+   * @throws ProtocolError that names the item at fault.
+   */
+  plan(items: readonly Item[], transcript: Transcript): PlannedAppend {
+    const planned: Item[] = [];
+    const callIds: string[] = [];
+    const own = new Map<string, Item>();
+    items.forEach((item, index) => {
+      const callId = answeredCallId(item);
+      if (callId === null) {
+        requireMessage(item, index);
+        planned.push(item);
+        return;
+      }
+      const earlier = own.get(callId) ?? this.#answers.get(callId)?.item ?? transcript.output(callId);
+      this.#requireCall(item, callId, index, transcript);
+      own.set(callId, item);
+      callIds.push(callId);
+      if (earlier === null) planned.push(item);
+      else if (!sameOutput(earlier, item)) throw answeredTwice(callId, index);
+    });
+    return { items: planned, call_ids: callIds, resend: planned.length === 0 };
+  }
+
+  /** Applies a planned append with its rendered tokens. The wait ends if nothing is owed any more. */
+  pay(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      const callId = answeredCallId(entry.item);
+      if (callId === null) this.#messages.push(entry);
+      else this.#answers.set(callId, entry);
+    }
+    if (this.#paid) this.#resume?.();
+  }
+
+  /** The turn is fully sampled: nothing more will be owed. */
+  sampled(): void {
+    this.#sampled = true;
+  }
+
+  /** A warm-up: nothing was sampled and nothing is owed, but only a message ends the wait. */
+  expectMessage(): void {
+    this.#sampled = true;
+    this.#expectsMessage = true;
+  }
+
+  /**
+   * Waits until every owed call is answered. Rejects with the signal's reason, or with `suspension_expired` after
+   * `msMax`.
+   */
+  async resumed(signal: AbortSignal, clock: Clock, msMax: number): Promise<void> {
+    signal.throwIfAborted();
+    if (!this.#paid) await this.#wait(signal, clock, msMax);
+  }
+
+  /** What the client has sent so far: outputs in call order, then messages as they came. */
+  get received(): Entry[] {
+    const outputs = [...this.#owed.keys()].flatMap((callId) => this.#answers.get(callId) ?? []);
+    return [...outputs, ...this.#messages];
+  }
+
+  get #paid(): boolean {
+    if (!this.#sampled || this.#answers.size < this.#owed.size) return false;
+    return !this.#expectsMessage || this.#messages.length > 0;
+  }
+
+  async #wait(signal: AbortSignal, clock: Clock, msMax: number): Promise<void> {
+    const wait = deferred<void>();
+    this.#resume = wait.resolve;
+    using _abort = addAbortListener(signal, () => wait.reject(signal.reason));
+    using _deadline = clock.after(msMax, () =>
+      wait.reject(new RolloutEnd({ status: 'incomplete', reason: 'suspension_expired' })),
+    );
+    try {
+      await wait.promise;
+    } finally {
+      this.#resume = null;
+    }
+  }
+
+  #requireCall(item: Item, callId: string, index: number, transcript: Transcript): void {
+    const type = this.#owed.get(callId)?.type ?? transcript.call(callId)?.type;
+    const param = `input[${index}]`;
+    if (type === undefined)
+      throw new ProtocolError(
+        'unknown_call_id',
+        `No tool call with call_id "${callId}" was made by this response.`,
+        {
+          param: `${param}.call_id`,
+        },
+      );
+    if (item.type !== outputTypeFor(type))
+      throw new ProtocolError(
+        'wrong_output_type',
+        `Call "${callId}" is a ${type}; it is answered by ${outputTypeFor(type)}, not ${item.type}.`,
+        { param: `${param}.type` },
+      );
+  }
+}
+
+function requireMessage(item: Item, index: number): void {
+  if (item.type === 'message' && 'role' in item && item.role !== 'assistant') return;
+  throw new ProtocolError(
+    'invalid_value',
+    `An append takes tool outputs and messages of the user, system or developer; got ${item.type}.`,
+    { param: `input[${index}]` },
+  );
+}
+
+function answeredTwice(callId: string, index: number): ProtocolError {
+  return new ProtocolError(
+    'call_already_answered',
+    `Call "${callId}" has already been answered with a different output; the first answer stands.`,
+    { param: `input[${index}].call_id` },
+  );
+}

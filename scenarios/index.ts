@@ -1,0 +1,24 @@
+/** What an agent does: scenarios, their rollouts, and both sides that play them. */
+export { builtinScenarios } from './builtin.js';
+export type { Draw } from './random.js';
+export { expectedTokens, rolloutOf, type RolloutTotals } from './generate.js';
+export { scenarioModel, scenarioScript, type ScenarioModelOptions } from './model.js';
+export {
+  rolloutRequest,
+  scenarioModelName,
+  toolOutputs,
+  type OutputFor,
+  type PlannedOutput,
+  type RolloutRequest,
+} from './request.js';
+export {
+  loadScenario,
+  parseScenario,
+  ScenarioError,
+  type Call,
+  type Drawn,
+  type Rollout,
+  type Scenario,
+  type Turn,
+} from './scenario.js';
+export { jsonArguments, wordText, type CountedText } from './text.js';

@@ -1,0 +1,161 @@
+/** What a scenario file may hold: the one place where scenarios are checked. Unknown fields are errors. */
+import { readFile } from 'node:fs/promises';
+
+import { z } from 'zod';
+
+import { argumentsTokensMin } from './text.js';
+
+/** Bytes of JSON that a generated tool needs before its description has a word. */
+const toolBytesMin = 240;
+
+const tokens = z.int().min(0);
+const milliseconds = z.number().min(0);
+
+const callSchema = z.strictObject({
+  /** The length of the arguments the model writes. */
+  arguments_tokens: z.int().min(argumentsTokensMin),
+  /** How long the tool runs. Calls of one turn run in parallel. */
+  tool_ms: milliseconds,
+  /** The length of the tool's output, which is appended to the context. */
+  output_tokens: z.int().min(1),
+});
+
+const turnSchema = z.strictObject({
+  /** What the model writes besides calls, as one message before them; 0 for no message. */
+  output_tokens: tokens,
+  calls: z.array(callSchema).default([]),
+});
+
+const rolloutSchema = z
+  .strictObject({
+    /** For tables and for grouping, such as the name of the task. Nothing depends on it. */
+    label: z.string().min(1).optional(),
+    /** The user's first message, which the first turn reads besides instructions and tools. */
+    context_tokens: z.int().min(1),
+    turns: z.array(turnSchema).min(1),
+  })
+  .superRefine(({ turns }, context) => {
+    turns.forEach((turn, index) => {
+      const last = index === turns.length - 1;
+      const fault = (field: string, message: string): void =>
+        context.addIssue({ code: 'custom', path: ['turns', index, field], message });
+      if (last && turn.calls.length > 0)
+        fault('calls', 'the last turn is the final answer and calls nothing');
+      if (!last && turn.calls.length === 0) fault('calls', 'every turn before the last needs a call');
+      if (last && turn.output_tokens === 0) fault('output_tokens', 'the final answer needs a token');
+    });
+  });
+
+const ascending = (numbers: readonly number[]): boolean =>
+  numbers.every((value, index) => index === 0 || value >= (numbers[index - 1] ?? value));
+
+const tableSchema = z
+  .strictObject({
+    /** Percentiles, from 0 to 100. */
+    p: z.array(z.number().min(0).max(100)).min(2),
+    /** The value at each percentile. */
+    v: z.array(z.number().min(0)).min(2),
+  })
+  .superRefine(({ p, v }, context) => {
+    const fault = (field: 'p' | 'v', message: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if (!ascending(p)) fault('p', 'expected ascending percentiles');
+    if (!ascending(v)) fault('v', 'expected ascending values');
+    if (p.length !== v.length) fault('v', `expected ${p.length} values, one for each percentile`);
+  });
+
+const drawSchema = z.union([z.number().min(0), tableSchema], {
+  error: 'expected a number from 0 up, or a table {p, v} of percentiles and values',
+});
+
+/** Rollouts drawn field by field, each independent of the others. Whole numbers are rounded. */
+const drawnSchema = z.strictObject({
+  /** Turns of a rollout, the final answer included; at least 1. */
+  turns: drawSchema,
+  context_tokens: drawSchema,
+  /** Drawn for every turn before the last. */
+  output_tokens: drawSchema,
+  final_output_tokens: drawSchema,
+  /** Calls of a turn before the last; at least 1. */
+  calls: drawSchema,
+  /** The other three are drawn for every call. */
+  arguments_tokens: drawSchema,
+  tool_ms: drawSchema,
+  tool_output_tokens: drawSchema,
+});
+
+const scenarioSchema = z
+  .strictObject({
+    name: z.string().regex(/^[a-z0-9-]{1,64}$/, 'expected 1 to 64 of a-z 0-9 -'),
+    /** One sentence: what a run of this scenario answers. */
+    question: z.string().min(1),
+    /** Which numbers are real and which are drawn, from where, under which licence. */
+    source: z.string().min(1),
+    /** The same text in every rollout. */
+    instructions_tokens: z.int().min(1),
+    /** Function tools, the same in every rollout. */
+    tools_count: z.int().min(1).max(128),
+    /** About how many bytes the JSON of the tools array has. */
+    tools_bytes: z.int(),
+    /** Given rollouts. A seed puts them in an order of its own; all of them come before any comes again. */
+    rollouts: z.array(rolloutSchema).min(1).optional(),
+    /** Or the distributions that rollouts are drawn from. */
+    drawn: drawnSchema.optional(),
+  })
+  .superRefine((scenario, context) => {
+    const fault = (field: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if ((scenario.rollouts === undefined) === (scenario.drawn === undefined))
+      fault('rollouts', 'expected either rollouts or drawn');
+    const bytesMin = scenario.tools_count * toolBytesMin;
+    if (scenario.tools_bytes < bytesMin)
+      fault('tools_bytes', `expected at least ${bytesMin}, ${toolBytesMin} for each tool`);
+  });
+
+export type Drawn = z.output<typeof drawnSchema>;
+export type Call = z.output<typeof callSchema>;
+export type Turn = z.output<typeof turnSchema>;
+export type Rollout = z.output<typeof rolloutSchema>;
+export type Scenario = z.output<typeof scenarioSchema>;
+
+/** What is wrong with a scenario, one line for each field at fault: `file: rollouts[0].turns[2].calls: …`. */
+export class ScenarioError extends Error {
+  override readonly name = 'ScenarioError';
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+/**
+ * Checks a scenario that came as JSON. `from` says where it came from and opens every line of the error.
+ *
+ * @throws ScenarioError that names every field at fault.
+ */
+export function parseScenario(value: unknown, from = 'scenario'): Scenario {
+  const parsed = scenarioSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map(({ path, message }) =>
+    path.length === 0 ? `${from}: ${message}` : `${from}: ${pathText(path)}: ${message}`,
+  );
+  throw new ScenarioError(lines.join('\n'));
+}
+
+/**
+ * Reads a scenario file.
+ *
+ * @throws ScenarioError where the file is no JSON or no scenario; the file system's error where it can't be read.
+ */
+export async function loadScenario(path: string): Promise<Scenario> {
+  const text = await readFile(path, 'utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (fault) {
+    throw new ScenarioError(`${path}: not JSON: ${String(fault)}`, { cause: fault });
+  }
+  return parseScenario(value, path);
+}
