@@ -169,36 +169,23 @@ function classifyStage({ rules, clock }: StandardStageParts): Stage {
   };
 }
 
-/** Milliseconds of rendering in line before the event loop gets a turn (S7). */
-const inlineMsMax = 5;
-
-/** Renders items one after another: at once while they are small, with breaths as soon as they take long. */
+/** Renders items one after another: the tokenizer answers at once while there is little to do, else in breaths (S7). */
 function renderAll(
   items: readonly Item[],
-  { tokenizer, clock }: StandardStageParts,
+  tokenizer: Tokenizer,
   signal: AbortSignal,
 ): Uint32Array[] | Promise<Uint32Array[]> {
   const rendered: Uint32Array[] = [];
-  const startedAt = clock.now();
   for (const item of items) {
-    if (clock.now() - startedAt > inlineMsMax) return renderRest(null);
     const tokens = renderItem(item, tokenizer, signal);
     if (tokens instanceof Promise) return renderRest(tokens);
     rendered.push(tokens);
   }
   return rendered;
 
-  async function renderRest(pending: Promise<Uint32Array> | null): Promise<Uint32Array[]> {
-    if (pending !== null) rendered.push(await pending);
-    let breathedAt = startedAt;
-    for (const item of items.slice(rendered.length)) {
-      if (clock.now() - breathedAt > inlineMsMax) {
-        await clock.breathe();
-        signal.throwIfAborted();
-        breathedAt = clock.now();
-      }
-      rendered.push(await renderItem(item, tokenizer, signal));
-    }
+  async function renderRest(pending: Promise<Uint32Array>): Promise<Uint32Array[]> {
+    rendered.push(await pending);
+    for (const item of items.slice(rendered.length)) rendered.push(await renderItem(item, tokenizer, signal));
     return rendered;
   }
 }
@@ -214,13 +201,13 @@ function refuseOverflow(passage: Passage, items: number): void {
     );
 }
 
-function renderStage(parts: StandardStageParts): Stage {
+function renderStage({ tokenizer }: StandardStageParts): Stage {
   const preamble = (passage: Passage): Preamble | Promise<Preamble> => {
     if (passage.phase === 'append') return passage.preamble;
     const { instructions, tools } = passage.request;
     const key = JSON.stringify([instructions ?? null, tools ?? []]);
     if (passage.kept?.preamble.key === key) return passage.kept.preamble;
-    const tokens = renderPreamble(instructions ?? null, tools ?? [], parts.tokenizer, passage.signal);
+    const tokens = renderPreamble(instructions ?? null, tools ?? [], tokenizer, passage.signal);
     return tokens instanceof Promise ? tokens.then((all) => ({ key, tokens: all })) : { key, tokens };
   };
   const finish = (passage: Passage, front: Preamble, rendered: readonly Uint32Array[]): StageRun => {
@@ -239,7 +226,7 @@ function renderStage(parts: StandardStageParts): Stage {
     critical: true,
     run(passage, items) {
       const front = preamble(passage);
-      const rendered = renderAll(items, parts, passage.signal);
+      const rendered = renderAll(items, tokenizer, passage.signal);
       if (front instanceof Promise || rendered instanceof Promise)
         return Promise.all([front, rendered]).then(([done, all]) => finish(passage, done, all));
       return finish(passage, front, rendered);

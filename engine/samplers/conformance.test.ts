@@ -85,19 +85,17 @@ function samplerOf(sample: Sample, release = () => {}): () => Sampler {
   return () => ({ contextTokensMax: 1000, open: () => ({ sample, suspend: () => {}, release }) });
 }
 
+/** Says five tokens; minds its bound, and its signal where it has one. */
 async function* saying(
   { context: { tokens }, outputTokensMax }: TurnRequest,
   signal: AbortSignal | null,
 ): AsyncGenerator<SamplerEvent, void> {
-  yield { type: 'prefill', held: 0, read: tokens };
-  if (signal?.aborted === true) return;
-  yield item(0);
-  for (let told = 0; told < 5; told++) {
+  const told = Array.from({ length: Math.min(5, outputTokensMax) }, () => delta(0, 'a', 1));
+  const last: SamplerEvent = outputTokensMax < 5 ? { type: 'cut' } : end(0);
+  for (const event of [{ ...prefill, read: tokens }, item(0), ...told, last]) {
     if (signal?.aborted === true) return;
-    if (told === outputTokensMax) return yield { type: 'cut' };
-    yield delta(0, 'a', 1);
+    yield event;
   }
-  yield end(0);
 }
 
 test('a sampler that returns on an abort conforms as one that throws its reason', async () => {

@@ -1,6 +1,9 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 
+import * as fc from 'fast-check';
+
+import { Playback } from './playback.js';
 import type { ScriptItem } from './script.js';
 import { delta, end, eventsOf, firstTurn, item, prefill, record, say, scripted } from './testing/turns.js';
 
@@ -78,4 +81,43 @@ test('a turn is cut exactly at its token bound, and only where more would have c
     delta(0, Uint8Array.of(65, 66, 67, 68), 1),
     { type: 'cut' },
   ]);
+});
+
+test('however a turn is taken, its tokens add up and its pieces join to what was written', () => {
+  const anyItem = fc.oneof(
+    fc.string({ unit: 'grapheme' }).map((text): ScriptItem => ({ type: 'message', text })),
+    fc
+      .array(fc.uint8Array({ minLength: 1, maxLength: 9 }))
+      .map((text): ScriptItem => ({ type: 'message', text })),
+  );
+  const property = fc.property(
+    fc.array(anyItem, { maxLength: 5 }),
+    fc.boolean(),
+    fc.integer({ min: 1, max: 4 }),
+    fc.array(fc.integer({ min: 0, max: 6 })),
+    (items, interleave, deltaTokensMax, strides) => {
+      const playback = new Playback(items, { interleave, tokensMax: Infinity, deltaTokensMax });
+      const contents = items.map((): Buffer[] => []);
+      let tokens = 0;
+      for (const stride of [0, ...strides, Infinity]) {
+        for (const event of playback.take(Math.min(playback.told + stride, playback.limit))) {
+          if (event.type !== 'delta') continue;
+          tokens += event.tokens;
+          contents[event.key]?.push(Buffer.from(event.delta));
+        }
+        if (items.every((each) => each.type === 'message' && typeof each.text === 'string'))
+          assert.equal(tokens, playback.told);
+      }
+      assert.equal(tokens, playback.tokens);
+      assert.ok(playback.done);
+      assert.deepEqual(
+        contents.map((pieces) => Buffer.concat(pieces)),
+        items.map((each) => {
+          const text = each.type === 'message' ? each.text : '';
+          return typeof text === 'string' ? Buffer.from(text) : Buffer.concat(text);
+        }),
+      );
+    },
+  );
+  fc.assert(property, { numRuns: 300, seed: 1 });
 });
