@@ -46,7 +46,8 @@ function* textsOf(item: Item): Generator<string, void> {
 }
 
 function firstMatch(text: string, rules: readonly Rule[]): string | null {
-  return rules.find((rule) => rule.pattern.test(text))?.name ?? null;
+  // `search`, because `test` of a global pattern goes on from its last match.
+  return rules.find((rule) => text.search(rule.pattern) >= 0)?.name ?? null;
 }
 
 async function inSlices(

@@ -58,6 +58,10 @@ export class RolloutContext {
   get usage(): TurnUsage {
     return this.#usage ?? noUsage;
   }
+  /** Tokens from the first on that have been counted. */
+  get counted(): number {
+    return this.#counted;
+  }
   get tokens(): number {
     return this.#preamble.tokens.length + this.#transcript.tokens;
   }
@@ -78,8 +82,9 @@ export class RolloutContext {
     this.#preamble = passage.preamble;
     const { kept } = passage;
     if (kept !== null) {
-      const preamble = kept.preamble === this.#preamble ? this.#preamble.tokens.length : 0;
-      this.#counted = preamble + kept.transcript.tokens;
+      const { countedTokens, preamble } = kept;
+      const lost = preamble === this.#preamble ? 0 : preamble.tokens.length;
+      this.#counted = Math.max(0, countedTokens - lost);
     }
     this.enter(entriesOf(passage));
   }

@@ -53,6 +53,9 @@ export interface CreateOptions {
   readonly limits?: Partial<Limits>;
 }
 
+/** A client's own words: fields that nobody has looked at. */
+export type UncheckedRequest = Readonly<Record<string, unknown>>;
+
 export class Engine implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: Limits;
@@ -89,9 +92,13 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Admits a rollout.
-   * @throws ProtocolError where it is refused: nothing then exists, and no post stage runs.
+   * @throws ProtocolError where it is refused: nothing then exists, and no post stage runs. RangeError where a limit of
+   * `options` is no limit.
    */
-  async create(request: CreateRequestInput, options: CreateOptions = {}): Promise<LiveResponse> {
+  async create(
+    request: CreateRequestInput | UncheckedRequest,
+    options: CreateOptions = {},
+  ): Promise<LiveResponse> {
     const controller = new AbortController();
     const tokenizer = options.tokenizer ?? this.#tokenizer;
     const response = new LiveResponse(
@@ -105,7 +112,7 @@ export class Engine implements AsyncDisposable {
         receipts: new Receipts(this.stageRuns),
         clock: this.clock,
         tokenizer,
-        limits: options.limits === undefined ? this.limits : { ...this.limits, ...options.limits },
+        limits: options.limits === undefined ? this.limits : limitsWith({ ...this.limits, ...options.limits }),
         mintId: this.#mintId,
         signal: controller.signal,
       },

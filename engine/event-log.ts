@@ -10,14 +10,16 @@ import { ProtocolError } from './protocol/errors.js';
 
 type Waiter = () => void;
 
+/** Entries dropped from the head are let go together: after so many, or when they hold as much as the bound itself. */
 const dropsPerCompaction = 256;
 
 export class EventLog<Entry> {
   readonly #bytesMax: number;
   readonly #bytesOf: (entry: Entry) => number;
   #entries: Entry[] = [];
-  /** Entries dropped from the head of `#entries` that the array still holds a place for. */
+  /** Entries dropped from the head of `#entries` that the array still holds, and their bytes. */
   #dropped = 0;
+  #droppedBytes = 0;
   #first = 0;
   #bytes = 0;
   #sealed = false;
@@ -103,13 +105,16 @@ export class EventLog<Entry> {
 
   #dropOldest(): void {
     const oldest = this.#entries[this.#dropped];
-    if (oldest !== undefined) this.#bytes -= this.#bytesOf(oldest);
+    const bytes = oldest === undefined ? 0 : this.#bytesOf(oldest);
+    this.#bytes -= bytes;
+    this.#droppedBytes += bytes;
     this.#dropped++;
     this.#first++;
     // Shifting one by one would move the whole array each time; a few hundred at once cost little and keep little.
-    if (this.#dropped >= dropsPerCompaction) {
+    if (this.#dropped >= dropsPerCompaction || this.#droppedBytes >= this.#bytesMax) {
       this.#entries = this.#entries.slice(this.#dropped);
       this.#dropped = 0;
+      this.#droppedBytes = 0;
     }
   }
 }

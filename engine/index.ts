@@ -1,7 +1,7 @@
 /** The engine, for embedders. */
 export { defaultRules, type Rule } from './classify.js';
 export { deferred, systemClock, VirtualClock } from './clock.js';
-export { Engine, type CreateOptions, type EngineOptions } from './engine.js';
+export { Engine, type CreateOptions, type EngineOptions, type UncheckedRequest } from './engine.js';
 export { limitTable, limitsWith, type Limit, type LimitName, type Limits } from './limits.js';
 export { LiveResponse, type AppendAccepted, type Settlement } from './live-response.js';
 export type { LogEntry, TurnUsage } from './log-entry.js';
@@ -14,6 +14,7 @@ export type { Item, ToolCall, ToolOutput } from './protocol/items.js';
 export type { CreateRequest, CreateRequestInput, Tool, ToolChoice } from './protocol/requests.js';
 export {
   serverEventSchema,
+  trustedServerEventSchema,
   type OutputItem,
   type RequiredInput,
   type ResponseObject,

@@ -12,6 +12,7 @@ import { entryBytes, type LogEntry, type TurnUsage } from './log-entry.js';
 import { RolloutEnd, type Outcome } from './outcome.js';
 import type { Timer } from './ports.js';
 import { nativeEvent } from './projection.js';
+import { ProtocolError, toProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
 import { createdObject, Snapshot } from './response-object.js';
@@ -74,9 +75,9 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   get receipts(): readonly Receipt[] {
     return this.#parts.receipts.newest;
   }
-  /** The Response waits for its client. */
+  /** The Response waits for its client: for answers or, after a warm-up, for a message. */
   get suspended(): boolean {
-    return this.#settlement === null && this.requiredInput.length > 0;
+    return this.#rollout.suspension.waiting;
   }
   get requiredInput() {
     return this.#snapshot?.requiredInput ?? [];
@@ -96,7 +97,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
    */
   async start(): Promise<void> {
     const entries = this.#rollout.run();
-    const first = await entries.next();
+    const first = await entries.next().catch((fault: unknown) => this.#refuse(fault));
     if (first.done === true) throw new Error('the rollout ended before it was admitted');
     const { clock, limits } = this.#parts;
     this.#snapshot = new Snapshot(createdObject(this.id, this.#rollout.request, clock.unixSeconds()));
@@ -186,6 +187,17 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   async [Symbol.asyncDispose](): Promise<void> {
     this.cancel();
     await this.settled;
+  }
+
+  /** Whoever disposes of it while it is being admitted waits for `settled`, although it never came to exist. */
+  #refuse(fault: unknown): never {
+    const refusal =
+      fault instanceof RolloutEnd
+        ? new ProtocolError('server_shutting_down', 'The response was ended before it was admitted.')
+        : fault;
+    const { code, message } = toProtocolError(refusal);
+    this.#close({ status: 'failed', code, message });
+    throw refusal;
   }
 
   async #pump(entries: AsyncGenerator<LogEntry, void>): Promise<void> {

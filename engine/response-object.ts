@@ -106,11 +106,18 @@ export function unfinish(output: readonly OutputItem[], owed: ReadonlySet<string
   );
 }
 
+function callIdOf(item: OutputItem): string | null {
+  return item.type.endsWith('_call') && 'call_id' in item && typeof item.call_id === 'string'
+    ? item.call_id
+    : null;
+}
+
 /** The running fold. Its parts are shared with the log's entries, not copied. */
 export class Snapshot {
   readonly #created: ResponseObject;
   readonly #output: OutputItem[] = [];
-  #owed: ReadonlySet<string> = new Set();
+  /** Calls announced and not answered. */
+  readonly #owed = new Set<string>();
   #usage: TurnUsage | null = null;
   #settled: Pick<ResponseObject, 'status' | 'error' | 'incomplete_details' | 'completed_at'> | null = null;
   #required: Extract<LogEntry, { type: 'response.done' }>['required_input'] = [];
@@ -135,6 +142,11 @@ export class Snapshot {
 
   apply(entry: LogEntry, unixSeconds: number): void {
     switch (entry.type) {
+      case 'response.output_item.added': {
+        const callId = callIdOf(entry.item);
+        if (callId !== null) this.#owed.add(callId);
+        break;
+      }
       case 'response.output_item.done':
         this.#output.push(entry.item);
         break;
@@ -143,10 +155,10 @@ export class Snapshot {
         this.#count(entry.usage);
         break;
       case 'response.append.accepted':
+        for (const callId of entry.call_ids) this.#owed.delete(callId);
         this.#required = entry.required_input;
         break;
       case 'response.settled':
-        this.#owed = new Set(this.#required.map((stub) => stub.call_id));
         this.#required = [];
         this.#count(entry.usage);
         this.#settled = { ...settledFields(entry.outcome), completed_at: unixSeconds };

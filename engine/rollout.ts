@@ -87,9 +87,16 @@ export class Rollout {
 
   /** What a later Response continues from. */
   get kept(): Kept {
-    const { transcript, preamble } = this.#context;
+    const { transcript, preamble, counted } = this.#context;
     const conversation = this.#conversation;
-    return { responseId: this.#parts.id, conversation, transcript, preamble, owed: this.#owed };
+    return {
+      responseId: this.#parts.id,
+      conversation,
+      transcript,
+      preamble,
+      countedTokens: counted,
+      owed: this.#owed,
+    };
   }
 
   get #conversation(): string {
@@ -185,6 +192,12 @@ export class Rollout {
     const { sampler, session } = this.#model;
     const request = this.#request;
     const context = this.#context.forSampler();
+    // An append may be accepted while a turn that fills the rest of the context is still being sampled.
+    if (context.tokens > sampler.contextTokensMax)
+      throw new ProtocolError(
+        'context_length_exceeded',
+        `The context is ${context.tokens} tokens long; the model takes at most ${sampler.contextTokensMax}.`,
+      );
     const choice = choiceForTurn(request, number);
     const parallelToolCalls = request.parallel_tool_calls ?? true;
     const budget = (request.max_output_tokens ?? Infinity) - this.usage.output;
@@ -229,9 +242,7 @@ export class Rollout {
   #outcomeOf(fault: unknown): Outcome {
     const { signal } = this.#parts;
     const reason: unknown = signal.aborted ? signal.reason : fault;
-    if (reason instanceof RolloutEnd) return reason.outcome;
-    const { code, message } = toProtocolError(reason);
-    return { status: 'failed', code, message };
+    return reason instanceof RolloutEnd ? reason.outcome : failedBy(reason);
   }
 
   async *#post(outcome: Outcome): AsyncGenerator<LogEntry, void> {
@@ -242,13 +253,31 @@ export class Rollout {
         new ProtocolError('server_error', `Post-inference took longer than ${limits.postMsMax} ms.`),
       ),
     );
-    if (this.#turn !== null) await this.#closeTurn(this.#turn, bound.signal);
-    if (outcome.status !== 'completed') await this.#context.abandon(this.#suspension, bound.signal);
-    this.#model?.session.release();
-    const faults = await stages.finish(this.#postPassage(outcome, bound.signal), receipts, true);
-    const final = afterPost(outcome, faults);
+    const ended = await this.#windUp(outcome, bound.signal);
+    const passage = this.#postPassage(ended, bound.signal);
+    await stages.finish(passage, receipts, true);
+    const final = passage.outcome ?? ended;
+    if (ended.status === 'completed' && final.status !== 'completed') await this.#abandon(bound.signal);
     yield { type: 'response.settled', outcome: final, usage: this.#context.takeTurnUsage() };
-    await stages.finish(this.#postPassage(final, bound.signal), receipts, false);
+    await stages.finish(passage, receipts, false);
+  }
+
+  /** Takes in what the end cut short. Whatever fails here fails the rollout, and post-inference still runs (S5). */
+  async #windUp(outcome: Outcome, signal: AbortSignal): Promise<Outcome> {
+    try {
+      if (this.#turn !== null) await this.#closeTurn(this.#turn, signal);
+      if (outcome.status !== 'completed') await this.#abandon(signal);
+      this.#model?.session.release();
+      return outcome;
+    } catch (fault) {
+      return outcome.status === 'failed' ? outcome : failedBy(fault);
+    }
+  }
+
+  /** After any end but completion nobody answers what is owed. */
+  async #abandon(signal: AbortSignal): Promise<void> {
+    await this.#context.abandon(this.#suspension, signal);
+    this.#owed = [];
   }
 
   #passage(phase: Phase, raw: unknown, signal: AbortSignal, accept: Passage['accept']): Passage {
@@ -259,6 +288,7 @@ export class Rollout {
       credential,
       turn: this.#turnNumber + (phase === 'post' ? 0 : 1),
       transcript: phase === 'post' ? this.#context.base : this.transcript,
+      pendingTokens: phase === 'append' ? this.#suspension.tokens : 0,
       kept: phase === 'pre' ? kept : null,
       accept,
       signal,
@@ -279,11 +309,7 @@ export class Rollout {
   }
 }
 
-/** A fault in post-inference fails the Response; a refusal filters it. An outcome that already failed stays. */
-function afterPost(outcome: Outcome, faults: readonly unknown[]): Outcome {
-  const [fault] = faults;
-  if (fault === undefined || outcome.status === 'failed') return outcome;
+function failedBy(fault: unknown): Outcome {
   const { code, message } = toProtocolError(fault);
-  if (code === 'invalid_prompt') return { status: 'incomplete', reason: 'content_filter' };
   return { status: 'failed', code, message };
 }

@@ -9,7 +9,7 @@
  */
 import type { Outcome } from './outcome.js';
 import type { Clock } from './ports.js';
-import { ProtocolError } from './protocol/errors.js';
+import { ProtocolError, toProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { TurnUsage } from './log-entry.js';
@@ -31,6 +31,8 @@ export interface Kept {
   readonly conversation: string;
   readonly transcript: Transcript;
   readonly preamble: Preamble;
+  /** How many tokens of preamble and transcript, from the first on, a turn has counted as its input or made. */
+  readonly countedTokens: number;
   /** Calls the continuation has to answer, in call order. */
   readonly owed: readonly string[];
 }
@@ -47,14 +49,16 @@ export interface Passage {
   readonly turn: number;
   /** What the engine already kept when the passage began. */
   readonly transcript: Transcript;
+  /** Tokens that earlier appends brought and that enter the transcript with this one. 0 at `pre` and `post`. */
+  readonly pendingTokens: number;
   /** What an earlier Response left for this one to continue. Only at `pre`. */
   readonly kept: Kept | null;
   /** Holds the items against the calls they answer; gives those that enter the context, or throws. */
   readonly accept: (items: readonly Item[]) => readonly Item[];
   /** Aborts with the rollout at `pre` and `append`; at `post` it is a bounded signal of its own. */
   readonly signal: AbortSignal;
-  /** Only at `post`. A stage that refuses at `post` replaces it. */
-  readonly outcome: Outcome | null;
+  /** Only at `post`. A stage that refuses or fails replaces it, so that those after it see how the Response ends. */
+  outcome: Outcome | null;
   /** The whole rollout's tokens. Only at `post`. */
   readonly usage: TurnUsage | null;
   /** The client's own words, before `validate`. */
@@ -138,6 +142,14 @@ export class Receipts {
   }
 }
 
+/** A refusal at `post` filters what was sampled, a fault fails the Response; one that has failed stays as it is. */
+function outcomeAfter(outcome: Outcome, fault: unknown, refused: boolean): Outcome {
+  if (outcome.status === 'failed') return outcome;
+  if (refused) return { status: 'incomplete', reason: 'content_filter' };
+  const { code, message } = toProtocolError(fault);
+  return { status: 'failed', code, message };
+}
+
 /** Runs the stages of a list, leaving receipts. */
 export class Stages {
   readonly #byPhase: Readonly<Record<Phase, readonly Stage[]>>;
@@ -178,6 +190,8 @@ export class Stages {
           await orAbort(Promise.resolve(this.#run(stage, passage, receipts)), passage.signal);
         } catch (fault) {
           faults.push(fault);
+          const refused = stage.refuses && fault instanceof ProtocolError && fault !== passage.signal.reason;
+          if (passage.outcome !== null) passage.outcome = outcomeAfter(passage.outcome, fault, refused);
         }
     return faults;
   }
@@ -221,5 +235,7 @@ export interface Bill {
   readonly uncached_input_tokens: number;
   readonly cached_input_tokens: number;
   readonly output_tokens: number;
+  /** Part of `output_tokens`. */
+  readonly reasoning_tokens: number;
   readonly status: Outcome['status'];
 }

@@ -191,7 +191,8 @@ function renderAll(
 }
 
 function refuseOverflow(passage: Passage, items: number): void {
-  const context = passage.preamble.tokens.length + passage.transcript.tokens + items;
+  const held = passage.transcript.tokens + passage.pendingTokens;
+  const context = passage.preamble.tokens.length + held + items;
   const most = passage.sampler?.contextTokensMax ?? Infinity;
   if (context > most)
     throw new ProtocolError(
@@ -273,6 +274,7 @@ function billStage({ store }: StandardStageParts): Stage {
         uncached_input_tokens: uncached,
         cached_input_tokens: usage?.held ?? 0,
         output_tokens: output,
+        reasoning_tokens: usage?.reasoning ?? 0,
         status: outcome?.status ?? 'failed',
       };
       await store.charge(bill, signal);

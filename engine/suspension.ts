@@ -66,6 +66,16 @@ export class Suspension {
     return this.#messages.length;
   }
 
+  /** Tokens of all it has received. */
+  get tokens(): number {
+    return this.received.reduce((sum, entry) => sum + entry.tokens.length, 0);
+  }
+
+  /** The rollout waits for its client here and now. */
+  get waiting(): boolean {
+    return this.#resume !== null;
+  }
+
   /** Stubs of the unanswered calls, in call order. */
   get requiredInput(): RequiredInput[] {
     return [...this.#owed.values()]

@@ -144,7 +144,7 @@ export class Transcript {
   #limitOf(segment: Segment): number {
     let limit = this.length;
     for (let own: Segment | null = this.#segment; own !== null && own !== segment; own = own.parent)
-      limit = own.base;
+      limit = Math.min(limit, own.base); // A fork of a shorter prefix leaves its ancestors before its parent did.
     return limit;
   }
 

@@ -71,7 +71,10 @@ export class Watch<T> implements Disposable {
 
 /** The promise, or the signal's reason if that comes first: for work that may be deaf to its signal. */
 export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    promise.catch(() => undefined); // Nobody waits for it any more, so its fault must not become an unhandled rejection.
+    throw signal.reason;
+  }
   const aborted = deferred<never>();
   using _listener = addAbortListener(signal, () => aborted.reject(signal.reason));
   return await Promise.race([promise, aborted.promise]);

@@ -48,6 +48,11 @@ export interface Application {
   /** A socket opened. The returned function is called once, when it has closed, with the peer's code. */
   opened(socket: Socket, handshake: Handshake): (code: number) => void;
   answer(exchange: Exchange): Answer | Promise<Answer>;
+  /**
+   * One of the callbacks above, or a socket's, threw or rejected. Its socket was closed with 1011, its request answered
+   * with 500. Default: a process warning.
+   */
+  failed?(fault: unknown): void;
 }
 
 export interface ListenOptions {

@@ -24,6 +24,7 @@ const errorCodes = {
   response_not_found: [404, 'invalid_request_error'],
   response_already_completed: [409, 'invalid_request_error'],
   replay_expired: [410, 'invalid_request_error'],
+  not_attached: [409, 'invalid_request_error'],
   superseded: [409, 'invalid_request_error'],
   // Tool outputs.
   unknown_call_id: [400, 'invalid_request_error'],

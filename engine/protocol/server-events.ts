@@ -190,3 +190,9 @@ export type ResponseObject = z.output<typeof responseObjectSchema>;
 export type OutputItem = z.output<typeof outputItemSchema>;
 export type Usage = z.output<typeof usageSchema>;
 export type RequiredInput = z.output<typeof requiredInputSchema>;
+
+/** For a peer that trusts its server: only that it is an event at all is checked, which costs next to nothing. */
+export const trustedServerEventSchema = z.custom<ServerEvent>(
+  (value) => typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string',
+  'expected an object with a string type',
+);

@@ -1,0 +1,159 @@
+/**
+ * The typed client: runs a rollout in any design, given a function for its tools, and reports what each turn took.
+ *
+ *   Q1  The same scenario sends and receives the same items in every design; only the frames around them differ.
+ *   Q2  Frames are stamped as they arrive, before they are parsed.
+ *   Q3  A socket that closes rejects every rollout on it; nothing waits for ever.
+ */
+import { WebSocket } from 'ws';
+import type { z } from 'zod';
+
+import { deferred, serverEventSchema, trustedServerEventSchema, type ServerEvent } from '../engine/index.js';
+import { ClientRun, RolloutError, type RolloutReport, type RunOptions } from './client-run.js';
+
+export interface ConnectOptions {
+  /** `http://host:port` or `ws://host:port`; the path is `/v1/responses`. */
+  readonly url: string;
+  /** As in `?design=`. */
+  readonly design: string;
+  readonly key?: string;
+  /** Checks every frame against the schema of its event: for tests, since a check costs more than the parse. */
+  readonly checked?: boolean;
+}
+
+function socketUrl({ url, design }: ConnectOptions): URL {
+  const parsed = new URL(url);
+  parsed.protocol = parsed.protocol.replace('http', 'ws');
+  if (parsed.pathname === '/') parsed.pathname = '/v1/responses';
+  parsed.searchParams.set('design', design);
+  return parsed;
+}
+
+function responseIdOf(event: ServerEvent): string | null {
+  switch (event.type) {
+    case 'response.created':
+    case 'response.in_progress':
+    case 'response.completed':
+    case 'response.failed':
+    case 'response.incomplete':
+    case 'response.attached':
+      return event.response.id;
+    default: {
+      const id = 'response_id' in event ? event['response_id'] : null;
+      return typeof id === 'string' ? id : null;
+    }
+  }
+}
+
+export class Client implements AsyncDisposable {
+  readonly #socket: WebSocket;
+  readonly #closed = deferred<void>();
+  readonly #design: string;
+  readonly #schema: z.ZodType<ServerEvent>;
+  /** Append: the runs by the id of their Response, for as long as it lives. */
+  readonly #live = new Map<string, ClientRun>();
+  /** The run that the next unaddressed event is for: creates go out one at a time, since no answer echoes them. */
+  #current: ClientRun | null = null;
+  readonly #waiting: ClientRun[] = [];
+  /** Every event, for those who want more than a report. */
+  onEvent: (event: ServerEvent) => void = () => undefined;
+
+  private constructor(socket: WebSocket, options: ConnectOptions) {
+    this.#socket = socket;
+    this.#design = options.design;
+    this.#schema = options.checked === true ? serverEventSchema : trustedServerEventSchema;
+    socket.on('message', (raw: Buffer) => this.#onFrame(raw));
+    socket.on('error', () => undefined); // A close event follows, and rejects the runs.
+    socket.on('close', (code, reason) => this.#onClose(code, reason.toString()));
+  }
+
+  /** @throws Error where the server refuses the upgrade or cannot be reached. */
+  static async connect(options: ConnectOptions): Promise<Client> {
+    const headers = options.key === undefined ? {} : { authorization: `Bearer ${options.key}` };
+    const socket = new WebSocket(socketUrl(options), { headers, perMessageDeflate: false });
+    const opened = deferred<void>();
+    socket.once('open', opened.resolve);
+    socket.once('error', opened.reject);
+    await opened.promise;
+    socket.off('error', opened.reject);
+    return new Client(socket, options);
+  }
+
+  get open(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** Sends a client event of any kind. Returns its bytes. */
+  send(event: object): number {
+    const frame = JSON.stringify(event);
+    this.#socket.send(frame);
+    return Buffer.byteLength(frame);
+  }
+
+  /**
+   * Runs a rollout to its end. In the append design several may run at once; in the others they take turns.
+   * @throws RolloutError where the server refuses something or the socket closes.
+   */
+  run(options: RunOptions): Promise<RolloutReport> {
+    if (!this.open) return Promise.reject(new RolloutError('socket_closed', 'The socket is closed.'));
+    const run = new ClientRun(this.#design, options, (event) => this.send(event));
+    this.#waiting.push(run);
+    this.#startNext();
+    return run.report;
+  }
+
+  /** Closes the socket; runs that are under way reject. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.close(1000);
+    await this.#closed.promise;
+  }
+
+  #startNext(): void {
+    if (this.#current !== null) return;
+    this.#current = this.#waiting.shift() ?? null;
+    this.#current?.start();
+  }
+
+  #onFrame(raw: Buffer): void {
+    const at = performance.now();
+    const event = this.#schema.parse(JSON.parse(raw.toString()));
+    this.onEvent(event);
+    const run = this.#runOf(event);
+    if (run?.onEvent(event, at, raw.length) === true) this.#forget(run);
+  }
+
+  #runOf(event: ServerEvent): ClientRun | null {
+    const id = responseIdOf(event);
+    const known = id === null ? undefined : this.#live.get(id);
+    if (known !== undefined || this.#design !== 'append') return known ?? this.#current;
+    const created = this.#current;
+    if (event.type !== 'response.created' || created === null) return id === null ? created : null;
+    this.#live.set(event.response.id, created);
+    this.#current = null;
+    this.#startNext();
+    return created;
+  }
+
+  #forget(run: ClientRun): void {
+    for (const [id, other] of this.#live) if (other === run) this.#live.delete(id);
+    if (this.#current === run) this.#current = null;
+    this.#startNext();
+  }
+
+  #onClose(code: number, reason: string): void {
+    const error = new RolloutError(
+      'socket_closed',
+      `The socket closed with ${code}${reason && `: ${reason}`}.`,
+    );
+    const runs = [
+      ...this.#live.values(),
+      ...this.#waiting,
+      ...(this.#current === null ? [] : [this.#current]),
+    ];
+    this.#live.clear();
+    this.#waiting.length = 0;
+    this.#current = null;
+    for (const run of runs) run.fail(error);
+    this.#closed.resolve();
+  }
+}

@@ -1,0 +1,57 @@
+/** What all sessions of one server share. */
+import { ProtocolError, type Engine, type Tokenizer } from '../engine/index.js';
+import type { Design } from './designs.js';
+import { Creates } from './creates.js';
+import { Holders } from './holders.js';
+import type { Session } from './session.js';
+
+/** Frames and characters each way, over all sockets since the start. */
+export class Traffic {
+  framesIn = 0;
+  charactersIn = 0;
+  framesOut = 0;
+  charactersOut = 0;
+
+  received(characters: number): void {
+    this.framesIn++;
+    this.charactersIn += characters;
+  }
+
+  sent(frames: number, characters: number): void {
+    this.framesOut += frames;
+    this.charactersOut += characters;
+  }
+}
+
+export class Host {
+  readonly engine: Engine;
+  readonly holders: Holders;
+  readonly creates: Creates;
+  readonly sessions = new Set<Session>();
+  readonly traffic = new Traffic();
+  /** The tokenizer for designs that look tokens up by content. */
+  readonly #tokenCache: Tokenizer;
+  readonly failed: (fault: unknown) => void;
+  /** Set once, on the way out: no new Response is admitted. */
+  draining = false;
+
+  constructor(engine: Engine, tokenCache: Tokenizer, failed: (fault: unknown) => void) {
+    this.engine = engine;
+    this.#tokenCache = tokenCache;
+    this.failed = failed;
+    this.holders = new Holders(engine.clock, engine.limits.graceMsMax);
+    this.creates = new Creates(engine.limits.eventIdsMax);
+  }
+
+  tokenizerFor(design: Design): { tokenizer?: Tokenizer } {
+    return design.tokenCache ? { tokenizer: this.#tokenCache } : {};
+  }
+
+  /** @throws ProtocolError once the server is on its way out. */
+  requireOpen(): void {
+    if (!this.draining) return;
+    throw new ProtocolError('server_shutting_down', 'The server is shutting down; connect again and retry.', {
+      retryAfterSeconds: 1,
+    });
+  }
+}

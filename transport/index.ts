@@ -1,0 +1,17 @@
+/** The transport, for embedders: serve an engine, or talk to a server. */
+export { Client, type ConnectOptions } from './client.js';
+export {
+  RolloutError,
+  type ClientToolCall,
+  type RolloutReport,
+  type RunOptions,
+  type TurnReport,
+} from './client-run.js';
+export { builtinDesigns, DesignRegistry, type Design, type DialectName, type Over } from './designs.js';
+export { Keys, readKeys } from './keys.js';
+export { listen, type ListenKind } from './listen.js';
+export { loopback } from './loopback.js';
+export { serve, type ServeOptions, type Serving } from './serve.js';
+export { Server, type ServerOptions } from './server.js';
+export { Session, type Dialect, type DialectParts, type MakeDialect } from './session.js';
+export type { Answer, Application, Exchange, Handshake, ListenOptions, Listening, Socket } from './socket.js';

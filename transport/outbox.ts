@@ -1,0 +1,154 @@
+/**
+ * What goes out on one socket: frames of its own (errors, acknowledgements) and feeds that follow Responses.
+ *
+ *   O1  All that is ready in one turn of the event loop leaves in one write: a frame sent alone costs a system call.
+ *   O2  Nothing is read from a log while the socket's buffer is full, so a slow client lags in the log (S6), and only
+ *       itself. A socket that stays full for `drainMsMax`, or whose place in the log is gone, is closed with 1013.
+ *   O3  One waiter per socket, and none after the close.
+ */
+import type { Clock, Limits, LiveResponse } from '../engine/index.js';
+import { ProtocolError } from '../engine/index.js';
+import { entryFrame } from './frames.js';
+import type { Socket } from './socket.js';
+
+/** Entries read from one log before the next feed gets its turn. */
+const batchEntries = 256;
+
+/** One Response as a socket follows it. */
+export class Feed {
+  readonly response: LiveResponse;
+  /** Native: frames name their Response. */
+  readonly named: boolean;
+  readonly onEnd: () => void;
+  /** Number of the next entry to send. */
+  next: number;
+  leave: () => void = () => undefined;
+
+  constructor(response: LiveResponse, startingAfter: number, named: boolean, onEnd: () => void) {
+    this.response = response;
+    this.next = startingAfter + 1;
+    this.named = named;
+    this.onEnd = onEnd;
+  }
+}
+
+export interface OutboxParts {
+  readonly socket: Socket;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  /** Closes the session's socket. */
+  readonly close: (code: number, reason: string) => void;
+  readonly sent: (frames: number, characters: number) => void;
+}
+
+export class Outbox {
+  readonly #parts: OutboxParts;
+  #own: string[] = [];
+  readonly #feeds = new Set<Feed>();
+  #ready = new Set<Feed>();
+  #scheduled = false;
+  #full = false;
+  #closed = false;
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
+  }
+
+  /** A frame of the session's own. */
+  send(frame: string): void {
+    if (this.#closed) return;
+    this.#own.push(frame);
+    this.#schedule();
+  }
+
+  follow(feed: Feed): void {
+    this.#feeds.add(feed);
+    this.#await(feed);
+  }
+
+  unfollow(feed: Feed): void {
+    feed.leave();
+    this.#feeds.delete(feed);
+    this.#ready.delete(feed);
+  }
+
+  /** Sends what there is at once: before a close of our own. */
+  flush(): void {
+    for (const feed of this.#feeds) this.#ready.add(feed);
+    while (!this.#full && !this.#closed && (this.#own.length > 0 || this.#ready.size > 0)) this.#write();
+  }
+
+  /** The socket has closed: nothing is sent or waited for any more. */
+  end(): void {
+    this.#closed = true;
+    this.#own = [];
+    for (const feed of this.#feeds) this.unfollow(feed);
+  }
+
+  #await(feed: Feed): void {
+    feed.leave = feed.response.whenBeyond(feed.next, () => {
+      this.#ready.add(feed);
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#full || this.#closed) return;
+    this.#scheduled = true;
+    // After the callbacks and promises of this turn of the loop, so that their frames leave together (O1).
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (!this.#closed && !this.#full) this.#write();
+    });
+  }
+
+  #write(): void {
+    const frames = this.#own;
+    this.#own = [];
+    const ended: Feed[] = [];
+    // A feed with more than a batch to send is ready again at once; it belongs to the next write.
+    const ready = this.#ready;
+    this.#ready = new Set();
+    for (const feed of ready) {
+      if (!this.#read(feed, frames)) return;
+      if (feed.response.endsAt(feed.next - 1)) ended.push(feed);
+      else this.#await(feed);
+    }
+    if (frames.length > 0) this.#put(frames);
+    for (const feed of ended) {
+      this.#feeds.delete(feed);
+      feed.onEnd();
+    }
+  }
+
+  /** Adds a feed's new frames. False where its place in the log is gone and the socket was closed for it. */
+  #read(feed: Feed, frames: string[]): boolean {
+    try {
+      for (const entry of feed.response.entries(feed.next, batchEntries))
+        frames.push(entryFrame(entry, feed.next++, feed.response, feed.named));
+      return true;
+    } catch (fault) {
+      if (!(fault instanceof ProtocolError)) throw fault;
+      this.#parts.close(1013, 'the client reads too slowly');
+      return false;
+    }
+  }
+
+  #put(frames: readonly string[]): void {
+    this.#parts.sent(
+      frames.length,
+      frames.reduce((sum, frame) => sum + frame.length, 0),
+    );
+    if (this.#parts.socket.send(frames)) return;
+    this.#full = true;
+    void this.#drain();
+  }
+
+  async #drain(): Promise<void> {
+    const { socket, clock, limits, close } = this.#parts;
+    using _deadline = clock.after(limits.drainMsMax, () => close(1013, 'the client reads too slowly'));
+    await socket.drained();
+    this.#full = false;
+    if (this.#own.length > 0 || this.#ready.size > 0) this.#schedule();
+  }
+}
