@@ -83,6 +83,11 @@ export class Client implements AsyncDisposable {
     return this.#socket.readyState === WebSocket.OPEN;
   }
 
+  /** Resolves when the socket has closed, by whichever side. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
   /** Sends a client event of any kind. Returns its bytes. */
   send(event: object): number {
     const frame = JSON.stringify(event);

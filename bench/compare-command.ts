@@ -1,0 +1,114 @@
+/** `long-response compare`. */
+import { writeFile } from 'node:fs/promises';
+
+import { SingleBar } from 'cli-progress';
+import { Command } from 'commander';
+
+import { compare, compareDefaults, type CompareParameters } from './compare.js';
+import { collected, positiveNumber, serverUrl, share, wholeNumber } from './options.js';
+import { openingLine, report } from './report.js';
+
+interface CompareWords {
+  readonly scenario: string[];
+  readonly tps: number;
+  readonly prefillTps: number;
+  readonly toolScale: number;
+  readonly blocks: number;
+  readonly sparseEvery: number;
+  readonly seed: number;
+  readonly server?: string;
+  readonly key?: string;
+  readonly json?: string;
+}
+
+export function compareCommand(): Command {
+  const { scenarios, blocks, sparseEvery, seed, decodeTokensPerSecond, prefillTokensPerSecond, toolScale } =
+    compareDefaults;
+  return new Command('compare')
+    .description(
+      'Drive the same agent rollouts through every design over real sockets and print what each cost.',
+    )
+    .option(
+      '--scenario <name>',
+      `built-in (${scenarios.join(', ')}) or a JSON file; may be repeated (default: all three)`,
+      collected,
+      [],
+    )
+    .option('--tps <n>', 'simulated speed of the model, tokens/s out', positiveNumber, decodeTokensPerSecond)
+    .option(
+      '--prefill-tps <n>',
+      'simulated speed of the model, tokens/s in',
+      positiveNumber,
+      prefillTokensPerSecond,
+    )
+    .option('--tool-scale <share>', 'true tool time times this', share, toolScale)
+    .option(
+      '--blocks <n>',
+      'rollouts per design and scenario; under 8 no interval is printed',
+      wholeNumber(1, 10_000),
+      blocks,
+    )
+    .option('--sparse-every <n>', 'replay rows run in every n-th block', wholeNumber(1, 10_000), sparseEvery)
+    .option('--seed <n>', 'chooses rollouts, texts and the order of designs', wholeNumber(0, 2 ** 31), seed)
+    .option('--server <url>', 'measure a running "serve --scenarios" with the same speeds', serverUrl)
+    .option('--key <key>', 'its bearer key (also LONG_RESPONSE_KEY)')
+    .option('--json <file>', 'write the result with every rollout as JSON')
+    .action(run);
+}
+
+/** A bar where somebody watches, a line per tenth elsewhere. */
+function progress(): { readonly step: (done: number, of: number) => void; readonly stop: () => void } {
+  if (process.stderr.isTTY) {
+    const bar = new SingleBar({
+      format: '{bar} {value}/{total} rollouts, {eta_formatted} left',
+      stream: process.stderr,
+    });
+    let started = false;
+    return {
+      step: (done, of) => {
+        if (!started) bar.start(of, 0);
+        started = true;
+        bar.update(done);
+      },
+      stop: () => bar.stop(),
+    };
+  }
+  let told = 0;
+  return {
+    step: (done, of) => {
+      const tenth = Math.floor((done / of) * 10);
+      if (tenth > told) process.stderr.write(`${done} of ${of} rollouts\n`);
+      told = tenth;
+    },
+    stop: () => undefined,
+  };
+}
+
+async function run(words: CompareWords): Promise<void> {
+  const parameters: CompareParameters = {
+    scenarios: words.scenario.length > 0 ? words.scenario : compareDefaults.scenarios,
+    blocks: words.blocks,
+    sparseEvery: words.sparseEvery,
+    seed: words.seed,
+    decodeTokensPerSecond: words.tps,
+    prefillTokensPerSecond: words.prefillTps,
+    toolScale: words.toolScale,
+  };
+  process.stdout.write(`${openingLine(parameters)}\n\n`);
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => {
+    process.stderr.write('\nending after the rollout under way; once more to stop at once\n');
+    interrupted.abort();
+  });
+  const bar = progress();
+  const key = words.key ?? process.env['LONG_RESPONSE_KEY'];
+  const comparison = await compare({
+    ...parameters,
+    server: words.server === undefined ? undefined : { url: words.server, key },
+    signal: interrupted.signal,
+    onProgress: bar.step,
+    command: ['long-response', ...process.argv.slice(2)].join(' '),
+  }).finally(bar.stop);
+  process.stdout.write(`${report(comparison)}\n`);
+  if (words.json !== undefined) await writeFile(words.json, `${JSON.stringify(comparison, null, 1)}\n`);
+}

@@ -1,0 +1,30 @@
+/** What the designs cost: the comparison, typed. */
+export { arms, baselineArm, headlineArms, twinArm, type Arm } from './arms.js';
+export {
+  compare,
+  compareDefaults,
+  type CompareOptions,
+  type CompareParameters,
+  type Comparison,
+} from './compare.js';
+export type { Tally } from './counters.js';
+export { manifest, type Manifest } from './manifest.js';
+export { measureRollout, type MeasuredTurn, type Measurement, type Pace, type Place } from './measure.js';
+export { obligationsText, openingLine, report } from './report.js';
+export { startServer, type ServerProcess } from './server-process.js';
+export {
+  bootstrapMean,
+  pairedDifference,
+  ratioOfSums,
+  smallestDetectable,
+  type Interval,
+  type PairedDifference,
+} from './statistics.js';
+export {
+  materialShare,
+  summarise,
+  type Headline,
+  type Quantiles,
+  type Row,
+  type ScenarioSummary,
+} from './summary.js';

@@ -1,0 +1,154 @@
+/** One rollout of one arm, measured at the client: a fresh socket, then the rollout, then the counters' difference. */
+import { rolloutRequest, toolOutputs, type Scenario } from '../scenarios/index.js';
+import { Client, type RolloutReport, type TurnReport } from '../transport/index.js';
+import type { Arm } from './arms.js';
+import { readCounters, stageRunsBetween, type Tally } from './counters.js';
+
+export interface Pace {
+  /** Simulated: tokens the model writes in a second. */
+  readonly decodeTokensPerSecond: number;
+  /** Simulated: tokens the model reads in a second. */
+  readonly prefillTokensPerSecond: number;
+  /** True tool time is multiplied by this. */
+  readonly toolScale: number;
+}
+
+export interface Place {
+  readonly scenario: Scenario;
+  readonly seed: number;
+  readonly rollout: number;
+  readonly block: number;
+  /** Place of this arm in its block, from 0. */
+  readonly order: number;
+}
+
+/** One turn of a measurement, in milliseconds. See the data dictionary in bench/BENCHMARKS.md. */
+export interface MeasuredTurn {
+  readonly turn: number;
+  readonly first_event_ms: number;
+  readonly first_token_ms: number;
+  readonly overhead_ms: number;
+  readonly ms: number;
+  readonly input_tokens: number;
+  readonly cached_tokens: number;
+  readonly output_tokens: number;
+  readonly bytes_up: number;
+  readonly bytes_down: number;
+}
+
+export interface Measurement {
+  readonly arm: string;
+  readonly design: string;
+  readonly scenario: string;
+  readonly block: number;
+  readonly order: number;
+  readonly rollout: number;
+  readonly status: string;
+  readonly e2e_ms: number;
+  readonly turns: readonly MeasuredTurn[];
+  /** Tool time the client waited for (scaled), and what it would have been. */
+  readonly tool_ms: number;
+  readonly true_tool_ms: number;
+  readonly frames_up: number;
+  readonly frames_down: number;
+  readonly bytes_up: number;
+  readonly bytes_down: number;
+  readonly server_cpu_ms: number;
+  readonly client_cpu_ms: number;
+  readonly stage_runs: Readonly<Record<string, Tally>>;
+}
+
+export interface ServerAddress {
+  readonly url: string;
+  readonly key?: string | undefined;
+}
+
+/** A tool that takes its scaled time; under a millisecond it takes none, because a timer would take longer. */
+function sleeping(ms: number): Promise<void> {
+  return ms < 1 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function measuredTurn(turn: TurnReport, pace: Pace): MeasuredTurn {
+  const input = turn.usage?.input_tokens ?? 0;
+  const cached = turn.usage?.input_tokens_details.cached_tokens ?? 0;
+  const injected = ((input - cached) / pace.prefillTokensPerSecond) * 1000;
+  return {
+    turn: turn.turn,
+    first_event_ms: turn.firstEventAt - turn.readyAt,
+    first_token_ms: turn.firstTokenAt - turn.readyAt,
+    overhead_ms: turn.firstTokenAt - turn.readyAt - injected,
+    ms: turn.endedAt - turn.readyAt,
+    input_tokens: input,
+    cached_tokens: cached,
+    output_tokens: turn.usage?.output_tokens ?? 0,
+    bytes_up: turn.bytesUp,
+    bytes_down: turn.bytesDown,
+  };
+}
+
+/** Slowest call of each turn, summed: calls of one turn run in parallel. */
+function toolMs(slowest: ReadonlyMap<number, number>): number {
+  return [...slowest.values()].reduce((sum, ms) => sum + ms, 0);
+}
+
+/** @throws RolloutError where the server refuses or the socket closes. */
+export async function measureRollout(
+  server: ServerAddress,
+  arm: Arm,
+  place: Place,
+  pace: Pace,
+): Promise<Measurement> {
+  const { scenario, seed, rollout } = place;
+  const outputFor = toolOutputs(scenario, seed, rollout);
+  // The key stands for the conversation, so that a design that keeps nothing finds the same model state as the others.
+  const request = {
+    ...rolloutRequest(scenario, seed, rollout),
+    prompt_cache_key: `${arm.name}/${place.block}/${rollout}`,
+  };
+  const slowest = new Map<number, number>();
+  const connection = {
+    url: server.url,
+    design: arm.design.name,
+    ...(server.key === undefined ? {} : { key: server.key }),
+  };
+  await using client = await Client.connect(connection);
+  const before = await readCounters(server.url, server.key);
+  const cpu = process.cpuUsage();
+  const report = await client.run({
+    request,
+    tool: async ({ turn, index }) => {
+      const output = outputFor(turn, index);
+      slowest.set(turn, Math.max(slowest.get(turn) ?? 0, output.toolMs));
+      await sleeping(output.toolMs * pace.toolScale);
+      return output.text;
+    },
+  });
+  const used = process.cpuUsage(cpu);
+  const after = await readCounters(server.url, server.key);
+  return {
+    arm: arm.name,
+    design: arm.design.name,
+    scenario: scenario.name,
+    block: place.block,
+    order: place.order,
+    rollout,
+    tool_ms: toolMs(slowest) * pace.toolScale,
+    true_tool_ms: toolMs(slowest),
+    server_cpu_ms: (after.cpu_us - before.cpu_us) / 1000,
+    client_cpu_ms: (used.user + used.system) / 1000,
+    stage_runs: stageRunsBetween(before, after),
+    ...fromReport(report, pace),
+  };
+}
+
+function fromReport(report: RolloutReport, pace: Pace) {
+  return {
+    status: report.status,
+    e2e_ms: report.ms,
+    turns: report.turns.map((turn) => measuredTurn(turn, pace)),
+    frames_up: report.framesUp,
+    frames_down: report.framesDown,
+    bytes_up: report.bytesUp,
+    bytes_down: report.bytesDown,
+  };
+}

@@ -1,0 +1,70 @@
+/** Starts `long-response serve` in a process of its own, as a user would. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import type { ServerAddress } from './measure.js';
+
+export interface ServerProcess extends AsyncDisposable {
+  readonly address: ServerAddress;
+  readonly pid: number;
+}
+
+export interface ServerProcessOptions {
+  readonly decodeTokensPerSecond: number;
+  readonly prefillTokensPerSecond: number;
+  readonly scenarioFiles?: readonly string[];
+  /** Further words for `serve`. */
+  readonly words?: readonly string[];
+  /** Words for Node itself, before the script. */
+  readonly nodeWords?: readonly string[];
+}
+
+const cli = fileURLToPath(new URL('./cli.js', import.meta.url));
+
+/** @throws Error with what the process said, where it ends before it listens. */
+export async function startServer(options: ServerProcessOptions): Promise<ServerProcess> {
+  const words = [
+    ...(options.nodeWords ?? []),
+    cli,
+    'serve',
+    '--port',
+    '0',
+    '--scenarios',
+    ...(options.scenarioFiles ?? []).flatMap((file) => ['--scenario-file', file]),
+    '--log-level',
+    'warn',
+    '--tps',
+    String(options.decodeTokensPerSecond),
+    '--prefill-tps',
+    String(options.prefillTokensPerSecond),
+    ...(options.words ?? []),
+  ];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said: string[] = [];
+  child.stderr.on('data', (chunk: Buffer) => {
+    said.push(chunk.toString());
+    if (said.length > 100) said.shift();
+  });
+  const lines = createInterface({ input: child.stdout });
+  const line = await Promise.race([
+    once(lines, 'line').then(([first]) => String(first)),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`the server ended with ${String(code)} before it listened:\n${said.join('')}`);
+    }),
+  ]);
+  const url = /^listening (\S+)$/.exec(line)?.[1];
+  if (url === undefined || child.pid === undefined)
+    throw new Error(`the server said "${line}" instead of where it listens`);
+  return {
+    address: { url },
+    pid: child.pid,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
