@@ -15,6 +15,8 @@ export interface ServerProcessOptions {
   readonly decodeTokensPerSecond: number;
   readonly prefillTokensPerSecond: number;
   readonly scenarioFiles?: readonly string[];
+  /** Serves the demo model in place of scenarios. */
+  readonly demo?: boolean;
   /** Further words for `serve`. */
   readonly words?: readonly string[];
   /** Words for Node itself, before the script. */
@@ -31,7 +33,7 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
     'serve',
     '--port',
     '0',
-    '--scenarios',
+    ...(options.demo === true ? ['--demo'] : ['--scenarios']),
     ...(options.scenarioFiles ?? []).flatMap((file) => ['--scenario-file', file]),
     '--log-level',
     'warn',

@@ -9,6 +9,7 @@
 import type { EventLog } from './event-log.js';
 import type { LogEntry } from './log-entry.js';
 import { ProtocolError } from './protocol/errors.js';
+import type { Item } from './protocol/items.js';
 import { appendInputSchema } from './protocol/requests.js';
 import type { Rollout, RolloutParts } from './rollout.js';
 import type { PlannedAppend } from './suspension.js';
@@ -29,6 +30,8 @@ export class Appends {
   readonly #push: (entry: LogEntry) => number;
   /** Number of the acknowledgement of each answered call; one per call of the rollout. */
   readonly #acknowledged = new Map<string, number>();
+  /** The messages that came beside answers, by the number of the acknowledgement: a resend brings the same ones. */
+  readonly #beside = new Map<number, readonly Item[]>();
   #last: Promise<void> | null = null;
   #waiting = 0;
 
@@ -68,7 +71,7 @@ export class Appends {
     let plan: PlannedAppend | null = null;
     try {
       const entries = await this.#rollout.append(input, (items) => {
-        plan = this.#rollout.suspension.plan(items, this.#rollout.transcript);
+        plan = this.#plan(items);
         this.#requireRoom(plan);
         return plan.items;
       });
@@ -79,31 +82,52 @@ export class Appends {
     }
   }
 
+  #plan(items: readonly Item[]): PlannedAppend {
+    const plan = this.#rollout.suspension.plan(items, this.#rollout.transcript);
+    const beside = this.#beside.get(this.#acknowledgedAt(plan.call_ids));
+    const same = beside !== undefined && JSON.stringify(beside) === JSON.stringify(plan.items);
+    return same ? { ...plan, items: [], resend: true } : plan;
+  }
+
   #apply(plan: PlannedAppend, entries: readonly Entry[]): Acknowledgement {
     if (plan.resend && plan.call_ids.length > 0) return this.#acknowledgedBefore(plan.call_ids);
     if (!this.#live) throw this.#tooLate();
     const { suspension } = this.#rollout;
     suspension.pay(entries);
+    const messages = plan.items.filter((item) => item.type === 'message');
     const entry: AcceptedEntry = {
       type: 'response.append.accepted',
       turn: this.#rollout.turnNumber,
       call_ids: plan.call_ids,
-      messages: plan.items.filter((item) => item.type === 'message').length,
+      messages: messages.length,
       required_input: suspension.requiredInput,
     };
     const number = this.#push(entry);
-    for (const callId of plan.call_ids) this.#acknowledged.set(callId, number);
-    return { entry, number };
+    for (const callId of plan.call_ids)
+      if (!this.#acknowledged.has(callId)) this.#acknowledged.set(callId, number);
+    if (messages.length > 0 && plan.call_ids.length > 0) this.#beside.set(number, messages);
+    return this.#keptAt(number) ?? { entry, number };
   }
 
-  /** The first acknowledgement, or one that says the same if it is no longer kept. */
-  #acknowledgedBefore(callIds: readonly string[]): Acknowledgement {
-    const number = Math.max(...callIds.map((callId) => this.#acknowledged.get(callId) ?? 0));
+  #keptAt(number: number): Acknowledgement | null {
     const kept = number >= this.#log.first ? this.#log.from(number, 1)[0] : undefined;
-    if (kept?.type === 'response.append.accepted') return { entry: kept, number };
+    return kept?.type === 'response.append.accepted' ? { entry: kept, number } : null;
+  }
+
+  /** The number of the newest acknowledgement of those calls, 0 if a create answered them. */
+  #acknowledgedAt(callIds: readonly string[]): number {
+    return Math.max(0, ...callIds.map((callId) => this.#acknowledged.get(callId) ?? 0));
+  }
+
+  /** The first acknowledgement, or one that says how it stands now if that is no longer kept. */
+  #acknowledgedBefore(callIds: readonly string[]): Acknowledgement {
+    const number = this.#acknowledgedAt(callIds);
+    const kept = this.#keptAt(number);
+    if (kept !== null) return kept;
     const turn = this.#rollout.turnNumber;
     const type = 'response.append.accepted';
-    return { entry: { type, turn, call_ids: callIds, messages: 0, required_input: [] }, number };
+    const required_input = this.#live ? this.#rollout.suspension.requiredInput : [];
+    return { entry: { type, turn, call_ids: callIds, messages: 0, required_input }, number };
   }
 
   /** A turn may still follow, so that an append has somewhere to go. */
@@ -114,8 +138,11 @@ export class Appends {
   #resent(input: unknown): Acknowledgement {
     const items = appendInputSchema.safeParse(input).data ?? [];
     try {
-      const plan = this.#rollout.suspension.plan(items, this.#rollout.transcript);
-      if (plan.resend && plan.call_ids.length > 0) return this.#acknowledgedBefore(plan.call_ids);
+      const plan = this.#plan(items);
+      // The output that says a call was aborted is the engine's own: nobody ever sent it.
+      const acknowledged = plan.call_ids.every((callId) => this.#acknowledged.has(callId));
+      if (plan.resend && plan.call_ids.length > 0 && acknowledged)
+        return this.#acknowledgedBefore(plan.call_ids);
     } catch (refusal) {
       throw this.#tooLate(refusal);
     }
@@ -125,7 +152,7 @@ export class Appends {
   #tooLate(cause?: unknown): ProtocolError {
     return new ProtocolError(
       'response_already_completed',
-      `Response ${this.#parts.id} has ended; it takes no more input.`,
+      `Response ${this.#parts.id} has ended, or ends with this turn; it takes no more input.`,
       { param: 'response_id', cause },
     );
   }

@@ -29,7 +29,7 @@ export const defaultRules: readonly Rule[] = [
   { name: 'self-harm', pattern: /\bhow\s+(?:do|can|should)\s+i\s+(?:kill|hang)\s+myself\b/i },
 ];
 
-/** Characters scanned before the event loop gets a turn, and how far a slice reaches back so that no match is cut. */
+/** Characters scanned before the event loop gets a turn, and how far a slice reaches back at least, so that no match is cut. */
 const sliceChars = 256 * 1024;
 const overlapChars = 256;
 
@@ -50,6 +50,14 @@ function firstMatch(text: string, rules: readonly Rule[]): string | null {
   return rules.find((rule) => text.search(rule.pattern) >= 0)?.name ?? null;
 }
 
+/** Where the word around `at` ends, so that no slice takes part of a word for a word; a long run is cut all the same. */
+function wordEnd(text: string, at: number): number {
+  const limit = Math.min(text.length, at + overlapChars);
+  let end = at;
+  while (end > 0 && end < limit && /^\w\w$/.test(text.slice(end - 1, end + 1))) end++;
+  return end;
+}
+
 async function inSlices(
   text: string,
   rules: readonly Rule[],
@@ -57,7 +65,8 @@ async function inSlices(
   signal: AbortSignal,
 ): Promise<string | null> {
   for (let start = 0; start < text.length; start += sliceChars) {
-    const found = firstMatch(text.slice(Math.max(0, start - overlapChars), start + sliceChars), rules);
+    const from = wordEnd(text, Math.max(0, start - 2 * overlapChars));
+    const found = firstMatch(text.slice(from, wordEnd(text, start + sliceChars)), rules);
     if (found !== null) return found;
     await clock.breathe();
     signal.throwIfAborted();

@@ -5,11 +5,12 @@
 import type { RolloutParts } from './rollout.js';
 import { noUsage, type TurnUsage } from './log-entry.js';
 import type { Item } from './protocol/items.js';
+import type { RequiredInput } from './protocol/server-events.js';
 import { renderItem } from './render.js';
 import { addUsage } from './response-object.js';
 import type { Context } from './samplers/sampler.js';
 import type { Passage, Preamble } from './stages.js';
-import { outputTypeFor, type Suspension } from './suspension.js';
+import type { Suspension } from './suspension.js';
 import { Transcript, type Entry } from './transcript.js';
 import type { Turn } from './turn.js';
 
@@ -25,12 +26,11 @@ export function entriesOf(passage: Passage): Entry[] {
 }
 
 /** The output of a call that nobody answered. */
-function abortedOutput(callType: string | undefined, callId: string): Item {
-  const answer = { call_id: callId, output: 'aborted' };
-  if (callType === 'custom_tool_call') return { type: 'custom_tool_call_output', ...answer };
-  if (callType === undefined || callType === 'function_call')
-    return { type: 'function_call_output', ...answer };
-  return { type: outputTypeFor(callType), ...answer, opaque: true };
+function abortedOutput({ type, call_id }: RequiredInput): Item {
+  const answer = { call_id, output: 'aborted' };
+  if (type === 'function_call_output') return { type, ...answer };
+  if (type === 'custom_tool_call_output') return { type, ...answer };
+  return { type, ...answer, opaque: true };
 }
 
 export class RolloutContext {
@@ -117,14 +117,16 @@ export class RolloutContext {
   }
 
   /**
-   * After an early end: what the client had sent, then, for each call nobody answered, an output that says so. A
-   * continuation finds every call answered.
+   * After an early end: what the client had sent and, for each call nobody answered, an output that says so, in call
+   * order like any outputs (S2). A continuation finds every call answered.
    */
   async abandon(suspension: Suspension, signal: AbortSignal): Promise<void> {
-    this.enter(suspension.received);
-    for (const { call_id } of suspension.requiredInput) {
-      const item = abortedOutput(this.#transcript.call(call_id)?.type, call_id);
-      this.enter([{ item, tokens: await renderItem(item, this.#tokenizer, signal) }]);
+    const aborted: Entry[] = [];
+    for (const stub of suspension.requiredInput) {
+      const item = abortedOutput(stub);
+      aborted.push({ item, tokens: await renderItem(item, this.#tokenizer, signal) });
     }
+    suspension.pay(aborted);
+    this.enter(suspension.received);
   }
 }

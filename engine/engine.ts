@@ -112,7 +112,8 @@ export class Engine implements AsyncDisposable {
         receipts: new Receipts(this.stageRuns),
         clock: this.clock,
         tokenizer,
-        limits: options.limits === undefined ? this.limits : limitsWith({ ...this.limits, ...options.limits }),
+        limits:
+          options.limits === undefined ? this.limits : limitsWith({ ...this.limits, ...options.limits }),
         mintId: this.#mintId,
         signal: controller.signal,
       },

@@ -33,7 +33,14 @@ export type {
   SampledStart,
   TurnRequest,
 } from './samplers/sampler.js';
-export { scriptedSampler } from './samplers/scripted.js';
+export {
+  scriptedSampler,
+  type ScriptedOptions,
+  type ScriptedSampler,
+  type Script,
+  type ScriptItem,
+  type ScriptTurn,
+} from './samplers/scripted.js';
 export type {
   Bill,
   Kept,

@@ -148,10 +148,13 @@ function defaults(): Record<LimitName, number> {
   return Object.fromEntries(entries) as Record<LimitName, number>; // oxlint-disable-line typescript/no-unsafe-type-assertion
 }
 
-/** The limits, with some of them replaced. Throws a RangeError that names a limit below zero or not a number. */
+/** The limits, with some of them replaced. Throws a RangeError that names what is no limit, below zero or not a number. */
 export function limitsWith(overrides: Partial<Limits> = {}): Limits {
   const limits = { ...defaults(), ...overrides };
-  for (const [name, value] of Object.entries(limits))
-    if (!(value >= 0)) throw new RangeError(`limit ${name}: expected a number of 0 or more, got ${value}`);
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Object.hasOwn(limitTable, name)) throw new RangeError(`there is no limit ${name}`);
+    if (typeof value !== 'number' || !(value >= 0))
+      throw new RangeError(`limit ${name}: expected a number of 0 or more, got ${String(value)}`);
+  }
   return limits;
 }

@@ -2,13 +2,13 @@
  * One Response kept alive: it pumps its rollout into its log, so that no reader slows the model down, and it is where
  * appends and the cancel arrive.
  *
- *   R1  Exactly one terminal entry, then the log is sealed. `settled` never rejects.
- *   R2  Whatever it holds on to (timers, listeners, the sampler's session) is gone when it has settled.
+ *   R1  Exactly one terminal entry; the log is sealed with it. `settled` never rejects.
+ *   R2  Whatever it holds on to (timers, listeners, the sampler's session) is gone when `settled` resolves.
  */
 import { Appends } from './appends.js';
 import { EventLog } from './event-log.js';
 import { deferred } from './clock.js';
-import { entryBytes, type LogEntry, type TurnUsage } from './log-entry.js';
+import { entryBytes, noUsage, type LogEntry, type TurnUsage } from './log-entry.js';
 import { RolloutEnd, type Outcome } from './outcome.js';
 import type { Timer } from './ports.js';
 import { nativeEvent } from './projection.js';
@@ -32,6 +32,7 @@ export type AppendAccepted = Extract<ServerEvent, { type: 'response.append.accep
 export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent> {
   readonly id: string;
   readonly credential: string;
+  /** Resolves when all work is over, what runs after the terminal event (billing) included. */
   readonly settled: Promise<Settlement>;
   readonly #parts: RolloutParts;
   readonly #rollout: Rollout;
@@ -65,6 +66,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   get kept(): Kept {
     return this.#rollout.kept;
   }
+  /** How it ended, from the terminal event on. */
   get settlement(): Settlement | null {
     return this.#settlement;
   }
@@ -196,44 +198,50 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
         ? new ProtocolError('server_shutting_down', 'The response was ended before it was admitted.')
         : fault;
     const { code, message } = toProtocolError(refusal);
-    this.#close({ status: 'failed', code, message });
+    this.#settle(this.#seal({ status: 'failed', code, message }));
     throw refusal;
   }
 
   async #pump(entries: AsyncGenerator<LogEntry, void>): Promise<void> {
-    let settledAs: LogEntry | null = null;
     try {
-      for await (const entry of entries) {
-        if (entry.type === 'response.settled') settledAs = entry;
-        this.#push(entry);
-      }
+      for await (const entry of entries) this.#push(entry);
     } catch (fault) {
       // Only a defect of the engine itself gets here; the client still gets its one terminal event.
       process.emitWarning(fault instanceof Error ? fault : String(fault), { code: 'LONG_RESPONSE_ROLLOUT' });
     }
-    const failed: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
-    const outcome = settledAs?.type === 'response.settled' ? settledAs.outcome : failed;
-    if (settledAs === null) this.#push({ type: 'response.settled', outcome, usage: this.#rollout.usage });
-    this.#close(outcome);
+    const outcome: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
+    if (this.#settlement === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
+    this.#settle(this.#settlement ?? this.#seal(outcome));
   }
 
-  #close(outcome: Outcome): void {
+  /**
+   * What an entry says is owed, held against the log it enters: an append may have been taken after the loop said it and
+   * before the log learns of it, and a call that the loop has begun may not have been announced yet.
+   */
+  #upToDate(entry: LogEntry): LogEntry {
+    if (entry.type !== 'response.done' && entry.type !== 'response.append.accepted') return entry;
+    const owed = this.#rollout.suspension.requiredInput;
+    const required_input = owed.filter((stub) => this.#snapshot?.announced(stub.call_id));
+    return { ...entry, required_input };
+  }
+
+  #seal(outcome: Outcome): Settlement {
     this.#deadline?.[Symbol.dispose]();
     this.#keepalive?.[Symbol.dispose]();
     this.#log.seal();
-    this.#settlement = {
-      outcome,
-      usage: this.#rollout.usage,
-      turns: this.#rollout.turnNumber,
-      stage_runs: this.stageRuns,
-    };
-    this.#settle(this.#settlement);
+    const { usage, turnNumber: turns } = this.#rollout;
+    this.#settlement = { outcome, usage, turns, stage_runs: this.stageRuns };
+    this.#end(outcome); // A sampler that fell silent, and an append on its way, learn that it is over.
+    return this.#settlement;
   }
 
-  #push(entry: LogEntry): number {
+  #push(said: LogEntry): number {
+    const entry = this.#upToDate(said);
     this.#snapshot?.apply(entry, this.#parts.clock.unixSeconds());
     this.#pushedAt = this.#parts.clock.now();
-    return this.#log.push(entry);
+    const number = this.#log.push(entry);
+    if (entry.type === 'response.settled') this.#seal(entry.outcome);
+    return number;
   }
 
   #end(outcome: Outcome): void {

@@ -19,6 +19,8 @@ export interface ClosedItem {
 
 export interface OpenItem {
   readonly start: SampledStart;
+  /** Its `output_index`. */
+  readonly index: number;
   /** The call this item makes, if it makes one. */
   readonly owed: OwedCall | null;
   added(): StreamEntry;
@@ -72,20 +74,20 @@ interface Shape {
 class TextualItem implements OpenItem {
   readonly start: SampledStart;
   readonly owed: OwedCall | null;
-  readonly #index: number;
+  readonly index: number;
   readonly #shape: Shape;
   readonly #content = new Content();
 
   constructor(start: SampledStart, index: number, shape: Shape, owed: OwedCall | null) {
     this.start = start;
-    this.#index = index;
+    this.index = index;
     this.#shape = shape;
     this.owed = owed;
   }
 
   added(): StreamEntry {
     const item = this.#shape.item('in_progress', '');
-    return { type: 'response.output_item.added', output_index: this.#index, item };
+    return { type: 'response.output_item.added', output_index: this.index, item };
   }
 
   partAdded(): StreamEntry[] {
@@ -103,7 +105,7 @@ class TextualItem implements OpenItem {
     const entries = [
       ...(rest === '' ? [] : [this.#shape.delta(rest)]),
       ...this.#shape.done(this.#content.text),
-      { type: 'response.output_item.done' as const, output_index: this.#index, item },
+      { type: 'response.output_item.done' as const, output_index: this.index, item },
     ];
     return { entries, output: item, item };
   }
@@ -112,7 +114,7 @@ class TextualItem implements OpenItem {
 class OpaqueOpenItem implements OpenItem {
   readonly start: Extract<SampledStart, { type: 'opaque' }>;
   readonly owed: OwedCall | null;
-  readonly #index: number;
+  readonly index: number;
   readonly #output: OutputItem;
 
   constructor(
@@ -121,7 +123,7 @@ class OpaqueOpenItem implements OpenItem {
     mintId: (prefix: string) => string,
   ) {
     this.start = start;
-    this.#index = index;
+    this.index = index;
     const { opaque: _, ...fields } = start.item;
     const id = mintId('item');
     const owes = start.item.type.endsWith('_call');
@@ -131,7 +133,7 @@ class OpaqueOpenItem implements OpenItem {
   }
 
   added(): StreamEntry {
-    return { type: 'response.output_item.added', output_index: this.#index, item: this.#output };
+    return { type: 'response.output_item.added', output_index: this.index, item: this.#output };
   }
 
   partAdded(): StreamEntry[] {
@@ -144,7 +146,7 @@ class OpaqueOpenItem implements OpenItem {
 
   end(): ClosedItem {
     const output = this.#output;
-    const done: StreamEntry = { type: 'response.output_item.done', output_index: this.#index, item: output };
+    const done: StreamEntry = { type: 'response.output_item.done', output_index: this.index, item: output };
     return { entries: [done], output, item: { ...this.start.item, ...output, opaque: true } };
   }
 }

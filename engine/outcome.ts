@@ -1,5 +1,5 @@
 /** How a rollout ends. One of these, once. */
-import type { ErrorCode } from './protocol/errors.js';
+import { toProtocolError, type ErrorCode } from './protocol/errors.js';
 
 export type IncompleteReason =
   | 'max_output_tokens'
@@ -24,5 +24,20 @@ export class RolloutEnd extends Error {
   constructor(outcome: Outcome) {
     super(`the rollout ended: ${outcome.status}`);
     this.outcome = outcome;
+  }
+}
+
+export function failedBy(fault: unknown): Outcome {
+  const { code, message } = toProtocolError(fault);
+  return { status: 'failed', code, message };
+}
+
+/** The outcome, after work that it still takes: a fault in that work fails what has not failed yet. */
+export async function orFailed(outcome: Outcome, work: () => void | Promise<void>): Promise<Outcome> {
+  try {
+    await work();
+    return outcome;
+  } catch (fault) {
+    return outcome.status === 'failed' ? outcome : failedBy(fault);
   }
 }

@@ -4,10 +4,11 @@
  *   J1  Pure: the same entries give the same events, whoever reads and however often.
  *   J2  `native` shows a rollout as one Response, one event per entry, so a number on the wire is a number of the log.
  *   J3  `VirtualResponses` shows the same log as one response per turn: a hand-off is `response.completed`, the append
- *       that pays it is the next `response.created`, numbers and output indexes start again at 0.
+ *       that pays it is the next `response.created`, numbers and output indexes start again at 0. Where everything was
+ *       paid before the hand-off, the next response begins at once.
  */
 import type { LogEntry } from './log-entry.js';
-import { settledFields, unfinish, wireUsage } from './response-object.js';
+import { callIdOf, settledFields, unfinish, wireUsage } from './response-object.js';
 import type { OutputItem, ResponseObject, ServerEvent } from './protocol/server-events.js';
 
 /** What the projection needs of the Response it shows. */
@@ -61,12 +62,18 @@ export function nativeEvent(entry: LogEntry, sequenceNumber: number, response: S
   }
 }
 
+type HandOffEntry = Extract<LogEntry, { type: 'response.done' }>;
+
 /** The same log as one response per turn. A fold: feed it every entry, in order, from the first. */
 export class VirtualResponses {
   readonly #created: ResponseObject;
   readonly #mintId: () => string;
   #current: ResponseObject;
   #output: OutputItem[] = [];
+  /** Calls announced and not answered. */
+  readonly #owed = new Set<string>();
+  /** Messages for the next turn: after a warm-up, which owes nothing, one of them is what ends the wait. */
+  #messages = 0;
   #sequence = 0;
   #indexBase = 0;
   #indexNext = 0;
@@ -88,9 +95,12 @@ export class VirtualResponses {
       case 'response.done':
         return [
           this.#close({ status: 'completed', error: null, incomplete_details: null }, wireUsage(entry.usage)),
+          ...this.#goOn(entry),
         ];
       case 'response.append.accepted':
-        return entry.required_input.length === 0 && !this.#open ? this.#reopen() : [];
+        for (const callId of entry.call_ids) this.#owed.delete(callId);
+        this.#messages += entry.messages;
+        return this.#open ? [] : this.#goOn(entry);
       case 'response.settled':
         return this.#settle(entry);
       case 'response.created':
@@ -114,9 +124,11 @@ export class VirtualResponses {
       }
     >,
   ): ServerEvent {
+    const callId = entry.type === 'response.output_item.added' ? callIdOf(entry.item) : null;
+    if (callId !== null) this.#owed.add(callId);
     this.#indexNext = Math.max(this.#indexNext, entry.output_index + 1);
-    if (entry.type === 'response.output_item.done') this.#output.push(entry.item);
     const rebased = { ...entry, output_index: entry.output_index - this.#indexBase };
+    if (rebased.type === 'response.output_item.done') this.#output[rebased.output_index] = rebased.item;
     return this.#number(nativeEvent(rebased, 0, this.#shown()));
   }
 
@@ -131,12 +143,15 @@ export class VirtualResponses {
     usage: ResponseObject['usage'],
   ): ServerEvent {
     this.#open = false;
-    const output = fields.status === 'completed' ? this.#output : unfinish(this.#output, new Set());
+    const output = fields.status === 'completed' ? this.#output : unfinish(this.#output, this.#owed);
     const response = { ...this.#current, ...fields, completed_at: this.#created.created_at, output, usage };
     return this.#number({ type: terminalType(fields.status), sequence_number: 0, response });
   }
 
-  #reopen(): ServerEvent[] {
+  /** Begins the next response where nothing is waited for any more. */
+  #goOn({ turn, required_input }: Pick<HandOffEntry, 'turn' | 'required_input'>): ServerEvent[] {
+    if (required_input.length > 0 || (turn === 0 && this.#messages === 0)) return [];
+    this.#messages = 0;
     this.#current = { ...this.#created, id: this.#mintId(), previous_response_id: this.#current.id };
     this.#output = [];
     this.#sequence = 0;

@@ -106,7 +106,8 @@ export function unfinish(output: readonly OutputItem[], owed: ReadonlySet<string
   );
 }
 
-function callIdOf(item: OutputItem): string | null {
+/** The id of the call that an item makes, or null. */
+export function callIdOf(item: OutputItem): string | null {
   return item.type.endsWith('_call') && 'call_id' in item && typeof item.call_id === 'string'
     ? item.call_id
     : null;
@@ -136,6 +137,11 @@ export class Snapshot {
     return this.#required;
   }
 
+  /** Whether that call has been announced and not been answered. */
+  announced(callId: string): boolean {
+    return this.#owed.has(callId);
+  }
+
   get usage(): TurnUsage | null {
     return this.#usage;
   }
@@ -148,7 +154,7 @@ export class Snapshot {
         break;
       }
       case 'response.output_item.done':
-        this.#output.push(entry.item);
+        this.#output[entry.output_index] = entry.item; // Items that interleave may end out of order.
         break;
       case 'response.done':
         this.#required = entry.required_input;
@@ -168,10 +174,9 @@ export class Snapshot {
   }
 
   toObject(): ResponseObject {
+    const ended = Object.values(this.#output); // Leaves out the places of items that are still open.
     const output =
-      this.#settled === null || this.#settled.status === 'completed'
-        ? [...this.#output]
-        : unfinish(this.#output, this.#owed);
+      this.#settled === null || this.#settled.status === 'completed' ? ended : unfinish(ended, this.#owed);
     const usage = this.#usage === null ? null : wireUsage(this.#usage);
     return { ...this.#created, ...this.#settled, output, usage };
   }

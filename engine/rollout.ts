@@ -13,9 +13,9 @@ import { entriesOf, RolloutContext } from './context.js';
 import { takeIn } from './intake.js';
 import type { LogEntry, TurnUsage } from './log-entry.js';
 import type { Limits } from './limits.js';
-import { RolloutEnd, type Outcome } from './outcome.js';
+import { failedBy, orFailed, RolloutEnd, type Outcome } from './outcome.js';
 import type { Clock, Tokenizer } from './ports.js';
-import { ProtocolError, toProtocolError } from './protocol/errors.js';
+import { ProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { Sampler, SamplerSession } from './samplers/sampler.js';
 import type { Kept, Passage, Phase, Receipts, Stages } from './stages.js';
@@ -82,7 +82,7 @@ export class Rollout {
   }
   /** No turn follows: what an append brought now would be lost. */
   get ended(): boolean {
-    return this.#ended;
+    return this.#ended || this.#parts.handOff === 'complete';
   }
 
   /** What a later Response continues from. */
@@ -179,6 +179,7 @@ export class Rollout {
       if (step.done === true) break;
       yield* turn.accept(step.value);
     }
+    if (turn.open && turn.cut === null) throw new Error('the sampler ended its turn inside an item');
     yield* turn.close();
     if (demandsCall(rules.choice) && turn.calls === 0 && turn.cut === null)
       throw new ProtocolError('server_error', 'The model made no call although tool_choice demands one.');
@@ -256,28 +257,27 @@ export class Rollout {
     const ended = await this.#windUp(outcome, bound.signal);
     const passage = this.#postPassage(ended, bound.signal);
     await stages.finish(passage, receipts, true);
-    const final = passage.outcome ?? ended;
-    if (ended.status === 'completed' && final.status !== 'completed') await this.#abandon(bound.signal);
-    yield { type: 'response.settled', outcome: final, usage: this.#context.takeTurnUsage() };
+    if (ended.status === 'completed') passage.outcome = await this.#abandon(passage.outcome, bound.signal);
+    yield { type: 'response.settled', outcome: passage.outcome, usage: this.#context.takeTurnUsage() };
     await stages.finish(passage, receipts, false);
   }
 
-  /** Takes in what the end cut short. Whatever fails here fails the rollout, and post-inference still runs (S5). */
+  /** Takes in what the end cut short. A fault in this fails the Response, and post-inference still runs (S5). */
   async #windUp(outcome: Outcome, signal: AbortSignal): Promise<Outcome> {
-    try {
+    const closed = await orFailed(outcome, async () => {
       if (this.#turn !== null) await this.#closeTurn(this.#turn, signal);
-      if (outcome.status !== 'completed') await this.#abandon(signal);
-      this.#model?.session.release();
-      return outcome;
-    } catch (fault) {
-      return outcome.status === 'failed' ? outcome : failedBy(fault);
-    }
+    });
+    const ended = await this.#abandon(closed, signal);
+    return orFailed(ended, () => this.#model?.session.release());
   }
 
   /** After any end but completion nobody answers what is owed. */
-  async #abandon(signal: AbortSignal): Promise<void> {
-    await this.#context.abandon(this.#suspension, signal);
-    this.#owed = [];
+  #abandon(outcome: Outcome, signal: AbortSignal): Promise<Outcome> {
+    return orFailed(outcome, async () => {
+      if (outcome.status === 'completed') return;
+      await this.#context.abandon(this.#suspension, signal);
+      this.#owed = [];
+    });
   }
 
   #passage(phase: Phase, raw: unknown, signal: AbortSignal, accept: Passage['accept']): Passage {
@@ -303,13 +303,8 @@ export class Rollout {
     };
   }
 
-  #postPassage(outcome: Outcome, signal: AbortSignal): Passage {
+  #postPassage(outcome: Outcome, signal: AbortSignal): Passage & { outcome: Outcome } {
     const passage = this.#passage('post', null, signal, (items) => items);
     return { ...passage, outcome, usage: this.usage, newItems: this.#context.added };
   }
-}
-
-function failedBy(fault: unknown): Outcome {
-  const { code, message } = toProtocolError(fault);
-  return { status: 'failed', code, message };
 }

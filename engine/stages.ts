@@ -7,9 +7,9 @@
  *       passage runs to its end, whatever one of its stages does.
  *   G3  Each run leaves one receipt, refusals and faults included.
  */
-import type { Outcome } from './outcome.js';
+import { failedBy, type Outcome } from './outcome.js';
 import type { Clock } from './ports.js';
-import { ProtocolError, toProtocolError } from './protocol/errors.js';
+import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { TurnUsage } from './log-entry.js';
@@ -142,12 +142,15 @@ export class Receipts {
   }
 }
 
+/** A stage's own refusal, and not the end of its time. */
+function isRefusal(stage: Stage, fault: unknown, signal: AbortSignal): boolean {
+  return stage.refuses && fault instanceof ProtocolError && fault !== signal.reason;
+}
+
 /** A refusal at `post` filters what was sampled, a fault fails the Response; one that has failed stays as it is. */
 function outcomeAfter(outcome: Outcome, fault: unknown, refused: boolean): Outcome {
   if (outcome.status === 'failed') return outcome;
-  if (refused) return { status: 'incomplete', reason: 'content_filter' };
-  const { code, message } = toProtocolError(fault);
-  return { status: 'failed', code, message };
+  return refused ? { status: 'incomplete', reason: 'content_filter' } : failedBy(fault);
 }
 
 /** Runs the stages of a list, leaving receipts. */
@@ -176,7 +179,7 @@ export class Stages {
     for (const stage of this.#byPhase[passage.phase]) {
       const run = this.#run(stage, passage, receipts);
       // Awaiting what is already there would cost every append a round of microtasks per stage.
-      if (run instanceof Promise) await orAbort(run, passage.signal);
+      if (run instanceof Promise) await run;
       if (passage.phase === 'append' && passage.newItems.length === 0) return;
     }
   }
@@ -187,16 +190,16 @@ export class Stages {
     for (const stage of this.#byPhase.post)
       if (stage.critical === critical)
         try {
-          await orAbort(Promise.resolve(this.#run(stage, passage, receipts)), passage.signal);
+          await this.#run(stage, passage, receipts);
         } catch (fault) {
           faults.push(fault);
-          const refused = stage.refuses && fault instanceof ProtocolError && fault !== passage.signal.reason;
+          const refused = isRefusal(stage, fault, passage.signal);
           if (passage.outcome !== null) passage.outcome = outcomeAfter(passage.outcome, fault, refused);
         }
     return faults;
   }
 
-  /** Runs one stage; synchronous where the stage is. */
+  /** Runs one stage; synchronous where the stage is. One that is deaf to the signal is left behind, as failed (G3). */
   #run(stage: Stage, passage: Passage, receipts: Receipts): void | Promise<void> {
     const startedAt = this.#clock.now();
     const items =
@@ -213,12 +216,13 @@ export class Stages {
         result,
       });
     const fail = (fault: unknown): never => {
-      leave(fault instanceof ProtocolError && stage.refuses ? 'refused' : 'failed');
+      leave(isRefusal(stage, fault, passage.signal) ? 'refused' : 'failed');
       throw fault;
     };
     try {
       const run = stage.run(passage, items);
-      if (run instanceof Promise) return run.then((ran) => leave('passed', ran), fail);
+      if (run instanceof Promise)
+        return orAbort(run, passage.signal).then((ran) => leave('passed', ran), fail);
       leave('passed', run);
     } catch (fault) {
       fail(fault);

@@ -108,8 +108,8 @@ export class Suspension {
       }
       const earlier = own.get(callId) ?? this.#answers.get(callId)?.item ?? transcript.output(callId);
       this.#requireCall(item, callId, index, transcript);
+      if (!own.has(callId)) callIds.push(callId);
       own.set(callId, item);
-      callIds.push(callId);
       if (earlier === null) planned.push(item);
       else if (!sameOutput(earlier, item)) throw answeredTwice(callId, index);
     });

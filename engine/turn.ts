@@ -19,6 +19,8 @@ import { allowsCall } from './tool-choice.js';
 
 /** A finished item, in wire form and as it enters the transcript, with the tokens its sampler knew. */
 export interface SampledItem {
+  /** Its `output_index`. */
+  readonly index: number;
   readonly output: OutputItem;
   readonly item: Item;
   readonly tokens: Uint32Array | undefined;
@@ -35,6 +37,7 @@ export interface TurnRules {
 }
 
 export class Turn {
+  /** Finished items in order of their announcement, whichever ended first: so their calls are owed (S2). */
   readonly sampled: SampledItem[] = [];
   readonly #rules: TurnRules;
   readonly #firstIndex: number;
@@ -56,6 +59,10 @@ export class Turn {
 
   get calls(): number {
     return this.#calls;
+  }
+  /** Items were announced and have not ended. */
+  get open(): boolean {
+    return this.#open.size > 0;
   }
 
   /** Tokens sampled, and of the context what the sampler says it held. */
@@ -102,10 +109,11 @@ export class Turn {
   /** Whether the turn may make one more call. It throws where the sampler broke the client's choice. */
   #admitCall(key: number, start: SampledStart): boolean {
     const name = 'name' in start ? start.name : null;
-    if (name !== null && !allowsCall(this.#rules.choice, name))
+    const { choice } = this.#rules;
+    if (name === null ? choice === 'none' : !allowsCall(choice, name))
       throw new ProtocolError(
         'server_error',
-        `The model called "${name}", which tool_choice does not allow.`,
+        `The model called "${name ?? start.type}", which tool_choice does not allow.`,
       );
     if (this.#calls > 0 && !this.#rules.parallelToolCalls) this.#dropped.add(key);
     else if (this.#calls >= this.#rules.callsLeft) this.cut = 'max_tool_calls';
@@ -133,7 +141,9 @@ export class Turn {
 
   #end(item: OpenItem, status: 'completed' | 'incomplete', tokens: Uint32Array | undefined): StreamEntry[] {
     const { entries, output, item: entering } = item.end(status);
-    this.sampled.push({ output, item: entering, tokens });
+    const { index } = item;
+    const place = this.sampled.findLastIndex((other) => other.index < index) + 1;
+    this.sampled.splice(place, 0, { index, output, item: entering, tokens });
     return entries;
   }
 

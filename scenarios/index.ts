@@ -1,6 +1,6 @@
 /** What an agent does: scenarios, their rollouts, and both sides that play them. */
 export { builtinScenarios } from './builtin.js';
-export type { Draw } from './random.js';
+export { generatorFor, type Draw } from './random.js';
 export { expectedTokens, rolloutOf, type RolloutTotals } from './generate.js';
 export { scenarioModel, scenarioScript, type ScenarioModelOptions } from './model.js';
 export {

@@ -2,11 +2,11 @@
  * The append dialect, this project's own: a rollout is one Response, many may share a socket, and a Response outlives
  * the socket it was created on.
  */
-import { ProtocolError, toProtocolError, type LiveResponse } from '../engine/index.js';
+import { ProtocolError, toProtocolError, type AppendAccepted, type LiveResponse } from '../engine/index.js';
 import type { ClientEvent, CreateEvent } from './client-events.js';
-import type { Feed } from './outbox.js';
 import { continuable } from './continuation.js';
 import type { Holder } from './holders.js';
+import { Holds } from './holds.js';
 import type { Dialect, DialectParts } from './session.js';
 
 type Append = Extract<ClientEvent, { type: 'response.append' }>;
@@ -15,14 +15,12 @@ type Cancel = Extract<ClientEvent, { type: 'response.cancel' }>;
 
 export class AppendDialect implements Dialect, Holder {
   readonly #parts: DialectParts;
-  /** The Responses this socket holds or follows. */
-  readonly #feeds = new Map<string, Feed>();
-  /** Responses that a newer attach took from this socket; at most as many as it could hold. */
-  readonly #lost = new Set<string>();
+  readonly #holds: Holds;
   #creating = 0;
 
   constructor(parts: DialectParts) {
     this.#parts = parts;
+    this.#holds = new Holds(parts.host.engine.limits.socketResponsesMax);
   }
 
   onEvent(event: ClientEvent): void {
@@ -44,18 +42,15 @@ export class AppendDialect implements Dialect, Holder {
   }
 
   onClosed(): void {
-    for (const { response } of this.#feeds.values()) this.#parts.host.holders.leave(response, this);
-    this.#feeds.clear();
+    for (const response of this.#holds.responses) this.#parts.host.holders.leave(response, this);
+    this.#holds.clear();
   }
 
   superseded(response: LiveResponse): void {
-    const feed = this.#feeds.get(response.id);
-    if (feed === undefined) return;
+    const feed = this.#holds.feedOf(response.id);
+    if (feed === null) return;
     this.#parts.session.unfollow(feed);
-    this.#feeds.delete(response.id);
-    this.#lost.add(response.id);
-    if (this.#lost.size > this.#parts.host.engine.limits.socketResponsesMax)
-      for (const oldest of [...this.#lost].slice(0, 1)) this.#lost.delete(oldest);
+    this.#holds.lose(feed);
     this.#parts.session.refuse(superseded(response.id), this.#place(response));
   }
 
@@ -69,14 +64,11 @@ export class AppendDialect implements Dialect, Holder {
     const known = host.creates.find(credential, event.event_id);
     this.#creating++;
     try {
-      const create = known ?? this.#admit(event);
-      if (known === null) host.creates.remember(credential, event.event_id, create);
-      const response = await create;
-      if (session.open) this.#hold(response, -1);
-      else if (known === null) {
-        // The socket closed while the create was being admitted: it starts its grace time like any other.
-        host.holders.take(response, this);
-        host.holders.leave(response, this);
+      if (known !== null) this.#rejoin(await known, event);
+      else {
+        const create = this.#admit(event);
+        host.creates.remember(credential, event.event_id, create);
+        this.#begin(await create);
       }
     } catch (fault) {
       session.refuse(fault, { eventId: event.event_id });
@@ -88,16 +80,15 @@ export class AppendDialect implements Dialect, Holder {
   async #admit(event: CreateEvent): Promise<LiveResponse> {
     const { host, credential, design } = this.#parts;
     host.requireOpen();
-    const { socketResponsesMax } = host.engine.limits;
-    const held = [...this.#feeds.values()].filter((feed) => feed.response.settlement === null).length;
-    if (held + this.#creating > socketResponsesMax)
-      throw new ProtocolError(
-        'rate_limit_exceeded',
-        `At most ${socketResponsesMax} responses at once on one socket; wait for one to end or open another socket.`,
-        { retryAfterSeconds: 1 },
-      );
+    this.#holds.requireRoom(this.#creating);
     const { type: _, event_id: __, ...request } = event;
-    const kept = continuable(host.engine, credential, request['previous_response_id']);
+    // What a chain or replay socket did not store is known to that socket alone.
+    const kept = continuable(
+      host.engine,
+      credential,
+      request['previous_response_id'],
+      (found) => found.request.store !== false || !host.perTurn.has(found),
+    );
     return host.engine.create(request, {
       credential,
       kept: kept?.kept ?? null,
@@ -105,12 +96,36 @@ export class AppendDialect implements Dialect, Holder {
     });
   }
 
-  async #append(event: Append): Promise<void> {
-    const { session } = this.#parts;
+  #begin(response: LiveResponse): void {
+    const { host, session } = this.#parts;
+    if (session.open) this.#hold(response, -1);
+    else {
+      // The socket closed while the create was being admitted: the grace time starts as it would have.
+      host.holders.take(response, this);
+      host.holders.leave(response, this);
+    }
+  }
+
+  /** A create that was sent again: the Response it made, from its first event on. */
+  #rejoin(id: string, event: CreateEvent): void {
+    if (!this.#parts.session.open) return;
     try {
-      await this.#held(event.response_id).append(event.input);
+      const response = this.#find(id);
+      this.#holds.requireRoom(this.#creating, id);
+      response.entries(0, 0); // Refuses where the first events are no longer kept.
+      this.#hold(response, -1);
+    } catch (fault) {
+      this.#refuse(fault, { event_id: event.event_id, response_id: id });
+    }
+  }
+
+  async #append(event: Append): Promise<void> {
+    const { host, session } = this.#parts;
+    try {
+      this.#acknowledge(await this.#held(event.response_id).append(event.input));
     } catch (fault) {
       const error = toProtocolError(fault);
+      if (error !== fault) host.failed(fault);
       session.send({
         type: 'response.append.failed',
         sequence_number: this.#lastNumber(event.response_id),
@@ -120,6 +135,13 @@ export class AppendDialect implements Dialect, Holder {
         error: { ...error.toBody() },
       });
     }
+  }
+
+  /** The log brings a new acknowledgement to this socket; a resend's, which it has brought before, is sent again. */
+  #acknowledge(accepted: AppendAccepted): void {
+    const { response_id, sequence_number } = accepted;
+    if (this.#holds.brings(response_id, sequence_number) || this.#holds.isLost(response_id)) return;
+    this.#parts.session.send(accepted);
   }
 
   #cancel(event: Cancel): void {
@@ -147,6 +169,7 @@ export class AppendDialect implements Dialect, Holder {
           { param: 'starting_after' },
         );
       response.entries(startingAfter + 1, 0); // Refuses a place that is no longer kept.
+      this.#holds.requireRoom(this.#creating + 1, response.id);
       session.send({
         type: 'response.attached',
         sequence_number: response.lastNumber,
@@ -164,22 +187,18 @@ export class AppendDialect implements Dialect, Holder {
   /** Follows a Response from a place in its log, and takes it over from whoever held it. */
   #hold(response: LiveResponse, startingAfter: number): void {
     const { host, session } = this.#parts;
-    const old = this.#feeds.get(response.id);
-    if (old !== undefined) session.unfollow(old);
-    this.#lost.delete(response.id);
-    const feed = session.follow(response, startingAfter, true, () => this.#forget(feed));
-    this.#feeds.set(response.id, feed);
+    const old = this.#holds.feedOf(response.id);
+    if (old !== null) session.unfollow(old);
+    const feed = session.follow(response, startingAfter, true, () => this.#holds.remove(feed));
+    this.#holds.add(feed);
     host.holders.take(response, this);
-  }
-
-  #forget(feed: Feed): void {
-    if (this.#feeds.get(feed.response.id) === feed) this.#feeds.delete(feed.response.id);
   }
 
   #find(id: string): LiveResponse {
     const { host, credential } = this.#parts;
     const response = host.engine.get(id, credential);
-    if (response !== null) return response;
+    // One that is still being admitted has no log yet; one of a chain or replay socket is that socket's own.
+    if (response !== null && response.lastNumber >= 0 && !host.perTurn.has(response)) return response;
     throw new ProtocolError('response_not_found', `No response "${id.slice(0, 128)}" is known here.`, {
       param: 'response_id',
     });
@@ -188,9 +207,8 @@ export class AppendDialect implements Dialect, Holder {
   /** A Response this socket may append to and cancel. Ended ones too, so that a resend after the end is answered. */
   #held(id: string): LiveResponse {
     const response = this.#find(id);
-    const holder = this.#parts.host.holders.holderOf(response);
-    if (holder === this || (holder === null && response.settlement !== null)) return response;
-    if (this.#lost.has(id)) throw superseded(id);
+    if (response.settlement !== null || this.#parts.host.holders.holderOf(response) === this) return response;
+    if (this.#holds.isLost(id)) throw superseded(id);
     throw new ProtocolError(
       'not_attached',
       `This socket does not hold response ${id}; send response.attach for it first.`,
@@ -198,7 +216,7 @@ export class AppendDialect implements Dialect, Holder {
     );
   }
 
-  #refuse(fault: unknown, event: Attach | Cancel): void {
+  #refuse(fault: unknown, event: Pick<Attach, 'event_id' | 'response_id'>): void {
     const parts = { eventId: event.event_id, responseId: event.response_id };
     this.#parts.session.refuse(fault, { ...parts, sequenceNumber: this.#lastNumber(event.response_id) });
   }

@@ -39,15 +39,15 @@ function isClientEventType(type: string): type is ClientEventType {
   return Object.hasOwn(schemas, type);
 }
 
-/** Depth of a parsed JSON value, found without recursion; stops counting beyond `depthMax`. */
-function tooDeep(value: unknown, depthMax: number): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
+/** Whether arrays and objects nest deeper than `depthMax` levels, found without recursion. */
+function tooDeep(value: object, depthMax: number): boolean {
+  let level: object[] = [value];
+  for (let depth = 1; level.length > 0; depth++) {
     if (depth > depthMax) return true;
-    const inner: unknown[] = [];
+    const inner: object[] = [];
     for (const one of level)
-      if (typeof one === 'object' && one !== null)
-        for (const member of Object.values(one)) inner.push(member);
+      for (const member of Object.values(one))
+        if (typeof member === 'object' && member !== null) inner.push(member);
     level = inner;
   }
   return false;
@@ -73,7 +73,11 @@ function parseJson(text: string): unknown {
   }
 }
 
-const envelopeSchema = z.looseObject({ type: z.string(), event_id: z.unknown() });
+/** What is read of a frame before its type is known; neither is refused here. */
+const envelopeSchema = z.looseObject({
+  type: z.string().optional().catch(undefined),
+  event_id: z.string().optional().catch(undefined),
+});
 
 /**
  * A text frame as a client event.
@@ -92,22 +96,21 @@ export function parseFrame(text: string, depthMax: number): ClientEvent {
         `The frame nests deeper than ${depthMax} levels of arrays and objects.`,
       ),
     );
-  const envelope = envelopeSchema.safeParse(value).data;
-  const id = typeof envelope?.event_id === 'string' ? envelope.event_id : undefined;
-  if (envelope === undefined)
+  const { type, event_id: id } = envelopeSchema.parse(value);
+  if (type === undefined)
     throw new RefusedFrame(
       new ProtocolError('invalid_frame', 'The frame has no string "type".', { param: 'type' }),
       id,
     );
-  if (!isClientEventType(envelope.type))
+  if (!isClientEventType(type))
     throw new RefusedFrame(
-      new ProtocolError('unknown_event_type', `Unknown event type "${envelope.type.slice(0, 64)}".`, {
+      new ProtocolError('unknown_event_type', `Unknown event type "${type.slice(0, 64)}".`, {
         param: 'type',
       }),
       id,
     );
   try {
-    const schema: z.ZodType<ClientEvent> = schemas[envelope.type];
+    const schema: z.ZodType<ClientEvent> = schemas[type];
     return parse(schema, value);
   } catch (fault) {
     throw fault instanceof ProtocolError ? new RefusedFrame(fault, id) : fault;

@@ -1,85 +1,19 @@
 /** One rollout as its client sees it: what to send next, and when everything happened. */
 import {
   deferred,
-  toProtocolError,
   type OutputItem,
   type RequiredInput,
   type ServerEvent,
   type Usage,
 } from '../engine/index.js';
-
-/** A call to run. */
-export interface ClientToolCall {
-  readonly call_id: string;
-  readonly type: string;
-  readonly name: string;
-  /** JSON of a function call, or the input of a custom one. */
-  readonly arguments: string;
-  /** From 1. */
-  readonly turn: number;
-  /** From 0, within the turn. */
-  readonly index: number;
-}
-
-export interface RunOptions {
-  /** Fields of `response.create`: model, input, instructions, tools, metadata, … */
-  readonly request: { readonly input: unknown; readonly [field: string]: unknown };
-  /** Runs a tool; resolves with its output. A rejection becomes an output that says so. */
-  readonly tool: (call: ClientToolCall) => Promise<string | readonly object[]>;
-  /** When a tool starts: at its `output_item.done` (default), or when the turn hands off. */
-  readonly toolStart?: 'item_done' | 'hand_off';
-  /** When outputs go back: all of a turn at its hand-off (default), or each as soon as it is there (append only). */
-  readonly outputs?: 'hand_off' | 'early';
-}
-
-/** One turn. Times are milliseconds of `performance.now()`. */
-export interface TurnReport {
-  readonly turn: number;
-  readonly calls: number;
-  /** Everything the turn needed was there: for turn 1 the request, later the last tool output and the hand-off. */
-  readonly readyAt: number;
-  /** Its frame was handed to the socket. */
-  readonly sentAt: number;
-  readonly firstEventAt: number;
-  /** The first delta of any kind that is not empty. */
-  readonly firstTokenAt: number;
-  readonly lastTokenAt: number;
-  /** The hand-off, or the terminal event. */
-  readonly endedAt: number;
-  readonly framesUp: number;
-  readonly bytesUp: number;
-  readonly framesDown: number;
-  readonly bytesDown: number;
-  readonly usage: Usage | null;
-}
-
-export interface RolloutReport {
-  readonly design: string;
-  readonly status: string;
-  readonly responseIds: readonly string[];
-  readonly turns: readonly TurnReport[];
-  /** Every item after the first input, in order: what the model wrote and what the tools answered. */
-  readonly items: readonly object[];
-  /** From handing over the first create to the terminal event. */
-  readonly ms: number;
-  readonly framesUp: number;
-  readonly bytesUp: number;
-  readonly framesDown: number;
-  readonly bytesDown: number;
-}
-
-/** An error the server sent, or the socket's end. */
-export class RolloutError extends Error {
-  override readonly name = 'RolloutError';
-  readonly code: string;
-  readonly event: ServerEvent | null;
-
-  constructor(code: string, message: string, event: ServerEvent | null = null) {
-    super(message);
-    this.code = code;
-    this.event = event;
-  }
-}
+import {
+  RolloutError,
+  ToolRun,
+  type ClientToolCall,
+  type RolloutReport,
+  type RunOptions,
+  type TurnReport,
+} from './client-report.js';
 
 type Draft = { -readonly [Field in keyof TurnReport]: TurnReport[Field] };
 type CallItem = Extract<OutputItem, { call_id: string }>;
@@ -100,11 +34,12 @@ export class ClientRun {
   readonly #send: (event: object) => number;
   readonly #settle = deferred<RolloutReport>();
   readonly #turns: TurnReport[] = [];
-  readonly #items: object[] = [];
+  /** What was written and answered, in order; a tool's place is taken at the hand-off, before it is done. */
+  readonly #transcript: (object | ToolRun)[] = [];
   readonly #responseIds: string[] = [];
   /** Calls of this turn in call order, and the outputs that are under way. */
   #calls: CallItem[] = [];
-  #tools = new Map<string, Promise<object>>();
+  #tools = new Map<string, ToolRun>();
   #turn = emptyTurn(1, 0);
   #startedAt = 0;
   #over = false;
@@ -167,7 +102,7 @@ export class ClientRun {
   }
 
   #itemDone(item: OutputItem): void {
-    this.#items.push(item);
+    this.#transcript.push(item);
     if (!isCall(item)) return;
     this.#calls.push(item);
     if (this.#options.toolStart !== 'hand_off') this.#startTool(item);
@@ -182,7 +117,7 @@ export class ClientRun {
       turn: this.#turn.turn,
       index: this.#calls.indexOf(item),
     };
-    const tool = this.#runTool(call);
+    const tool = new ToolRun(this.#runTool(call));
     this.#tools.set(item.call_id, tool);
     if (this.#options.outputs === 'early' && this.#design === 'append') void this.#sendEarly(tool);
   }
@@ -192,13 +127,13 @@ export class ClientRun {
     try {
       output = await this.#options.tool(call);
     } catch (fault) {
-      output = `The tool failed: ${toProtocolError(fault).message}`;
+      output = `The tool failed: ${fault instanceof Error ? fault.message : String(fault)}`;
     }
     return { type: `${call.type}_output`, call_id: call.call_id, output };
   }
 
-  async #sendEarly(tool: Promise<object>): Promise<void> {
-    const output = await tool;
+  async #sendEarly(tool: ToolRun): Promise<void> {
+    const output = await tool.done;
     if (!this.#over)
       this.#put({ type: 'response.append', response_id: this.#responseIds.at(-1), input: [output] });
   }
@@ -206,16 +141,18 @@ export class ClientRun {
   /** The turn is over and the rollout goes on: when the tools are done, the next turn is asked for. */
   async #handOff(required: readonly RequiredInput[], usage: Usage | null, at: number): Promise<void> {
     const calls = this.#calls;
-    const { turn } = this.#close(usage, at);
-    const early = this.#options.outputs === 'early' && this.#design === 'append';
-    this.#turn = emptyTurn(turn + 1, at);
     for (const call of calls) if (!this.#tools.has(call.call_id)) this.#startTool(call);
-    const outputs = await Promise.all(calls.flatMap((call) => this.#tools.get(call.call_id) ?? []));
+    const tools = calls.flatMap((call) => this.#tools.get(call.call_id) ?? []);
+    const { turn } = this.#close(usage, at);
+    this.#turn = { ...emptyTurn(turn + 1, at), sentAt: at };
+    // All of it before anything is awaited: where every output went early, the next turn's items may come with this event.
+    this.#transcript.push(...tools);
     this.#calls = [];
     this.#tools = new Map();
-    this.#items.push(...outputs);
+    const outputs = await Promise.all(tools.map((tool) => tool.done));
     if (this.#over || required.length === 0) return;
     this.#turn.readyAt = Math.max(at, performance.now());
+    const early = this.#options.outputs === 'early' && this.#design === 'append';
     if (early) this.#turn.sentAt = this.#turn.readyAt;
     else this.#put(this.#nextRequest(outputs));
   }
@@ -229,7 +166,7 @@ export class ClientRun {
       const previous_response_id = this.#responseIds.at(-1);
       return { type: 'response.create', ...request, previous_response_id, input: outputs };
     }
-    return { type: 'response.create', ...request, input: [...firstInput(request.input), ...this.#items] };
+    return { type: 'response.create', ...request, input: [...firstInput(request.input), ...this.#items()] };
   }
 
   #ended(response: { status: string; usage: Usage | null; output: readonly OutputItem[] }, at: number): void {
@@ -247,7 +184,7 @@ export class ClientRun {
       status: response.status,
       responseIds: this.#responseIds,
       turns: this.#turns,
-      items: this.#items,
+      items: this.#items(),
       ms: at - this.#startedAt,
       framesUp: sum('framesUp'),
       bytesUp: sum('bytesUp'),
@@ -258,21 +195,25 @@ export class ClientRun {
 
   /** The terminal event of one long Response has totals; what the turns before have not told is the last turn's. */
   #lastTurnUsage(total: Usage | null): Usage | null {
-    if (this.#design !== 'append' || total === null) return total;
     const told = this.#turns.flatMap((turn) => turn.usage ?? []);
-    const left = (field: 'input_tokens' | 'output_tokens' | 'total_tokens'): number =>
-      told.reduce((rest, usage) => rest - usage[field], total[field]);
-    const cached = told.reduce(
-      (rest, usage) => rest - usage.input_tokens_details.cached_tokens,
-      total.input_tokens_details.cached_tokens,
-    );
+    if (this.#design !== 'append' || total === null || told.length === 0) return total;
+    const left = (count: (usage: Usage) => number): number =>
+      told.reduce((rest, usage) => rest - count(usage), count(total));
+    const input = left((usage) => usage.input_tokens - usage.input_tokens_details.cached_tokens);
+    const output = left((usage) => usage.output_tokens);
     return {
-      ...total,
-      input_tokens: left('input_tokens'),
-      input_tokens_details: { cached_tokens: cached },
-      output_tokens: left('output_tokens'),
-      total_tokens: left('total_tokens'),
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: output,
+      output_tokens_details: {
+        reasoning_tokens: left((usage) => usage.output_tokens_details.reasoning_tokens),
+      },
+      total_tokens: input + output,
     };
+  }
+
+  #items(): object[] {
+    return this.#transcript.flatMap((entry) => (entry instanceof ToolRun ? (entry.output ?? []) : entry));
   }
 
   #close(usage: Usage | null, at: number): TurnReport {

@@ -9,7 +9,8 @@ import { WebSocket } from 'ws';
 import type { z } from 'zod';
 
 import { deferred, serverEventSchema, trustedServerEventSchema, type ServerEvent } from '../engine/index.js';
-import { ClientRun, RolloutError, type RolloutReport, type RunOptions } from './client-run.js';
+import { RolloutError, type RolloutReport, type RunOptions } from './client-report.js';
+import { ClientRun } from './client-run.js';
 
 export interface ConnectOptions {
   /** `http://host:port` or `ws://host:port`; the path is `/v1/responses`. */
@@ -121,10 +122,22 @@ export class Client implements AsyncDisposable {
 
   #onFrame(raw: Buffer): void {
     const at = performance.now();
-    const event = this.#schema.parse(JSON.parse(raw.toString()));
+    const event = this.#read(raw);
+    if (event === null) return;
     this.onEvent(event);
     const run = this.#runOf(event);
     if (run?.onEvent(event, at, raw.length) === true) this.#forget(run);
+  }
+
+  /** The frame's event; a frame that holds none ends the socket, and with it every run (Q3). */
+  #read(raw: Buffer): ServerEvent | null {
+    try {
+      return this.#schema.parse(JSON.parse(raw.toString()));
+    } catch (fault) {
+      this.#failAll(new RolloutError('invalid_event', `The server sent no event: ${String(fault)}`));
+      this.#socket.close(1002, 'not an event of the protocol');
+      return null;
+    }
   }
 
   #runOf(event: ServerEvent): ClientRun | null {
@@ -146,10 +159,13 @@ export class Client implements AsyncDisposable {
   }
 
   #onClose(code: number, reason: string): void {
-    const error = new RolloutError(
-      'socket_closed',
-      `The socket closed with ${code}${reason && `: ${reason}`}.`,
+    this.#failAll(
+      new RolloutError('socket_closed', `The socket closed with ${code}${reason && `: ${reason}`}.`),
     );
+    this.#closed.resolve();
+  }
+
+  #failAll(error: RolloutError): void {
     const runs = [
       ...this.#live.values(),
       ...this.#waiting,
@@ -159,6 +175,5 @@ export class Client implements AsyncDisposable {
     this.#waiting.length = 0;
     this.#current = null;
     for (const run of runs) run.fail(error);
-    this.#closed.resolve();
   }
 }

@@ -6,15 +6,16 @@ import type { LiveResponse } from '../engine/index.js';
 
 export class Creates {
   readonly #max: number;
-  readonly #byKey = new Map<string, Promise<LiveResponse>>();
+  /** Ids only, so that nothing of an ended Response is kept for the sake of a resend. */
+  readonly #byKey = new Map<string, Promise<string>>();
 
   /** @param max creates remembered, over all credentials; the oldest go first. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** The create of that event_id, or null. */
-  find(credential: string, eventId: string | undefined): Promise<LiveResponse> | null {
+  /** The id of the Response that a create of that event_id made or is making, or null. Rejects where it is refused. */
+  find(credential: string, eventId: string | undefined): Promise<string> | null {
     return eventId === undefined ? null : (this.#byKey.get(keyOf(credential, eventId)) ?? null);
   }
 
@@ -22,8 +23,11 @@ export class Creates {
   remember(credential: string, eventId: string | undefined, create: Promise<LiveResponse>): void {
     if (eventId === undefined) return;
     const key = keyOf(credential, eventId);
-    this.#byKey.set(key, create);
-    create.catch(() => this.#byKey.delete(key));
+    const id = create.then((response) => response.id);
+    this.#byKey.set(key, id);
+    id.catch(() => {
+      if (this.#byKey.get(key) === id) this.#byKey.delete(key);
+    });
     const oldest = this.#byKey.keys().next();
     if (this.#byKey.size > this.#max && oldest.done === false) this.#byKey.delete(oldest.value);
   }

@@ -17,6 +17,8 @@ export class Holders {
   readonly #graceMsMax: number;
   readonly #holders = new Map<string, Holder>();
   readonly #graces = new Map<string, Timer>();
+  /** Responses that were ever held: each is waited for once, however often it changes hands. */
+  readonly #watched = new WeakSet<LiveResponse>();
 
   constructor(clock: Clock, graceMsMax: number) {
     this.#clock = clock;
@@ -27,15 +29,14 @@ export class Holders {
     return this.#holders.get(response.id) ?? null;
   }
 
-  /** Makes `holder` the one who may append. The former one is told. */
+  /** Makes `holder` the one who may append. The former one is told. Of an ended Response nobody needs to be it. */
   take(response: LiveResponse, holder: Holder): void {
     const former = this.#holders.get(response.id);
-    if (former === holder) return;
+    if (former === holder || response.settlement !== null) return;
     this.#stopGrace(response);
-    if (response.settlement === null) {
-      this.#holders.set(response.id, holder);
-      if (former === undefined) void this.#forgetWhenSettled(response);
-    }
+    this.#holders.set(response.id, holder);
+    if (!this.#watched.has(response)) void this.#forgetWhenSettled(response);
+    this.#watched.add(response);
     former?.superseded(response);
   }
 

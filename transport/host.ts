@@ -1,5 +1,5 @@
 /** What all sessions of one server share. */
-import { ProtocolError, type Engine, type Tokenizer } from '../engine/index.js';
+import { ProtocolError, type Engine, type LiveResponse, type Tokenizer } from '../engine/index.js';
 import type { Design } from './designs.js';
 import { Creates } from './creates.js';
 import { Holders } from './holders.js';
@@ -27,6 +27,8 @@ export class Host {
   readonly engine: Engine;
   readonly holders: Holders;
   readonly creates: Creates;
+  /** Responses that live for one turn and belong to the socket they run on: no other may attach to them. */
+  readonly perTurn = new WeakSet<LiveResponse>();
   readonly sessions = new Set<Session>();
   readonly traffic = new Traffic();
   /** The tokenizer for designs that look tokens up by content. */
@@ -49,9 +51,12 @@ export class Host {
 
   /** @throws ProtocolError once the server is on its way out. */
   requireOpen(): void {
-    if (!this.draining) return;
-    throw new ProtocolError('server_shutting_down', 'The server is shutting down; connect again and retry.', {
-      retryAfterSeconds: 1,
-    });
+    if (this.draining) throw shuttingDown();
   }
+}
+
+export function shuttingDown(): ProtocolError {
+  return new ProtocolError('server_shutting_down', 'The server is shutting down; connect again and retry.', {
+    retryAfterSeconds: 1,
+  });
 }

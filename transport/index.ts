@@ -6,7 +6,7 @@ export {
   type RolloutReport,
   type RunOptions,
   type TurnReport,
-} from './client-run.js';
+} from './client-report.js';
 export { builtinDesigns, DesignRegistry, type Design, type DialectName, type Over } from './designs.js';
 export { Keys, readKeys } from './keys.js';
 export { listen, type ListenKind } from './listen.js';

@@ -2,8 +2,9 @@
  * What goes out on one socket: frames of its own (errors, acknowledgements) and feeds that follow Responses.
  *
  *   O1  All that is ready in one turn of the event loop leaves in one write: a frame sent alone costs a system call.
- *   O2  Nothing is read from a log while the socket's buffer is full, so a slow client lags in the log (S6), and only
- *       itself. A socket that stays full for `drainMsMax`, or whose place in the log is gone, is closed with 1013.
+ *   O2  Nothing is read from a log while the socket's buffer is full, and one write reads no more than fills it, so a
+ *       slow client lags in the log (S6), and only itself. A socket that stays full for `drainMsMax`, whose place in the
+ *       log is gone, or that earns more than `frameBytesMax` of answers while it is full, is closed with 1013.
  *   O3  One waiter per socket, and none after the close.
  */
 import type { Clock, Limits, LiveResponse } from '../engine/index.js';
@@ -13,6 +14,8 @@ import type { Socket } from './socket.js';
 
 /** Entries read from one log before the next feed gets its turn. */
 const batchEntries = 256;
+
+const tooSlow = 'the client reads too slowly';
 
 /** One Response as a socket follows it. */
 export class Feed {
@@ -44,6 +47,7 @@ export interface OutboxParts {
 export class Outbox {
   readonly #parts: OutboxParts;
   #own: string[] = [];
+  #ownCharacters = 0;
   readonly #feeds = new Set<Feed>();
   #ready = new Set<Feed>();
   #scheduled = false;
@@ -58,7 +62,12 @@ export class Outbox {
   send(frame: string): void {
     if (this.#closed) return;
     this.#own.push(frame);
-    this.#schedule();
+    this.#ownCharacters += frame.length;
+    const { limits, close } = this.#parts;
+    if (this.#full) {
+      if (this.#ownCharacters > limits.frameBytesMax) close(1013, tooSlow);
+    } else if (this.#ownCharacters > limits.sendBufferBytesMax) this.#write();
+    else this.#schedule();
   }
 
   follow(feed: Feed): void {
@@ -81,11 +90,12 @@ export class Outbox {
   /** The socket has closed: nothing is sent or waited for any more. */
   end(): void {
     this.#closed = true;
-    this.#own = [];
+    this.#takeOwn();
     for (const feed of this.#feeds) this.unfollow(feed);
   }
 
   #await(feed: Feed): void {
+    feed.leave(); // A flush reads feeds that still wait.
     feed.leave = feed.response.whenBeyond(feed.next, () => {
       this.#ready.add(feed);
       this.#schedule();
@@ -103,35 +113,52 @@ export class Outbox {
   }
 
   #write(): void {
-    const frames = this.#own;
-    this.#own = [];
+    let room = this.#parts.limits.sendBufferBytesMax - this.#ownCharacters;
+    const frames = this.#takeOwn();
     const ended: Feed[] = [];
-    // A feed with more than a batch to send is ready again at once; it belongs to the next write.
+    let placeGone = false;
+    // A feed with more to send than there is room for is ready again at once; it belongs to the next write.
     const ready = this.#ready;
     this.#ready = new Set();
     for (const feed of ready) {
-      if (!this.#read(feed, frames)) return;
-      if (feed.response.endsAt(feed.next - 1)) ended.push(feed);
-      else this.#await(feed);
+      const read = room > 0 ? this.#read(feed, frames, room) : 0;
+      if (read === null) placeGone = true;
+      else {
+        room -= read;
+        if (feed.response.endsAt(feed.next - 1)) ended.push(feed);
+        else this.#await(feed);
+      }
     }
     if (frames.length > 0) this.#put(frames);
     for (const feed of ended) {
       this.#feeds.delete(feed);
       feed.onEnd();
     }
+    if (placeGone) this.#parts.close(1013, tooSlow);
   }
 
-  /** Adds a feed's new frames. False where its place in the log is gone and the socket was closed for it. */
-  #read(feed: Feed, frames: string[]): boolean {
+  /** Adds a feed's new frames while there is room. Gives their characters, or null where its place in the log is gone. */
+  #read(feed: Feed, frames: string[], room: number): number | null {
+    let characters = 0;
     try {
-      for (const entry of feed.response.entries(feed.next, batchEntries))
-        frames.push(entryFrame(entry, feed.next++, feed.response, feed.named));
-      return true;
+      for (const entry of feed.response.entries(feed.next, batchEntries)) {
+        const frame = entryFrame(entry, feed.next++, feed.response, feed.named);
+        frames.push(frame);
+        characters += frame.length;
+        if (characters >= room) break;
+      }
+      return characters;
     } catch (fault) {
       if (!(fault instanceof ProtocolError)) throw fault;
-      this.#parts.close(1013, 'the client reads too slowly');
-      return false;
+      return null;
     }
+  }
+
+  #takeOwn(): string[] {
+    const frames = this.#own;
+    this.#own = [];
+    this.#ownCharacters = 0;
+    return frames;
   }
 
   #put(frames: readonly string[]): void {
@@ -146,7 +173,7 @@ export class Outbox {
 
   async #drain(): Promise<void> {
     const { socket, clock, limits, close } = this.#parts;
-    using _deadline = clock.after(limits.drainMsMax, () => close(1013, 'the client reads too slowly'));
+    using _deadline = clock.after(limits.drainMsMax, () => close(1013, tooSlow));
     await socket.drained();
     this.#full = false;
     if (this.#own.length > 0 || this.#ready.size > 0) this.#schedule();

@@ -4,6 +4,7 @@
  */
 import { ProtocolError, type Kept, type LiveResponse } from '../engine/index.js';
 import type { ClientEvent, CreateEvent } from './client-events.js';
+import { shuttingDown } from './host.js';
 import type { Dialect, DialectParts } from './session.js';
 
 /** Where a dialect differs: what a create continues from, and what becomes of its Response. */
@@ -45,6 +46,11 @@ export class SerialDialect implements Dialect {
     }
   }
 
+  onDraining(): void {
+    for (const { event_id: eventId } of this.#waiting.splice(0))
+      this.#parts.session.refuse(shuttingDown(), { eventId });
+  }
+
   /** Nobody can come back for a Response of this dialect, so the one that runs ends with its socket. */
   onClosed(): void {
     this.#waiting.length = 0;
@@ -53,11 +59,17 @@ export class SerialDialect implements Dialect {
   }
 
   #enqueue(event: CreateEvent): void {
-    const { socketQueueMax } = this.#parts.host.engine.limits;
-    if (this.#waiting.length >= socketQueueMax) {
+    const { host, session } = this.#parts;
+    const { event_id: eventId } = event;
+    const { socketQueueMax } = host.engine.limits;
+    if (host.draining) {
+      session.refuse(shuttingDown(), { eventId });
+      return;
+    }
+    if (this.#running !== null && this.#waiting.length >= socketQueueMax) {
       const message = `At most ${socketQueueMax} creates may wait on one socket.`;
       const full = new ProtocolError('rate_limit_exceeded', message, { retryAfterSeconds: 1 });
-      this.#parts.session.refuse(full, { eventId: event.event_id });
+      session.refuse(full, { eventId });
       return;
     }
     this.#waiting.push(event);
@@ -65,15 +77,16 @@ export class SerialDialect implements Dialect {
   }
 
   async #next(): Promise<void> {
-    const event = this.#waiting.shift();
+    const { session } = this.#parts;
+    const event = session.open ? this.#waiting.shift() : undefined;
     if (event === undefined) {
       this.#running = null;
       return;
     }
-    const { session } = this.#parts;
     this.#running = 'starting';
     try {
       const response = await this.#admit(event);
+      this.#parts.host.perTurn.add(response);
       this.#running = response;
       if (!session.open) response.cancel('disconnected');
       else session.follow(response, -1, false, () => this.#over(event, response));

@@ -75,6 +75,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const server = new Server({
     engine,
     keys,
+    ...(options.engine.tokenizer === undefined ? {} : { tokenizer: options.engine.tokenizer }),
     ...(options.defaultDesign === undefined ? {} : { defaultDesign: options.defaultDesign }),
     metrics: () => metrics.text(),
     failed: (fault) => log.error({ err: fault }, 'a request failed on our side'),
@@ -94,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     await listening.close();
   };
   return {
-    url: `http://${host}:${listening.port}`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${listening.port}`,
     port: listening.port,
     transport: listening.transport,
     server,

@@ -9,6 +9,7 @@ import {
   ProtocolError,
   type Engine,
   type LiveResponse,
+  type Tokenizer,
 } from '../engine/index.js';
 import { AppendDialect } from './append.js';
 import { chainDialect } from './chain.js';
@@ -30,6 +31,8 @@ export interface ServerOptions {
   readonly dialects?: Readonly<Record<string, MakeDialect>>;
   /** Bytes of the content-keyed token cache. Default 256 MiB. */
   readonly tokenCacheBytesMax?: number;
+  /** What the token cache asks for tokens that it lacks: the engine's own tokenizer. Default o200k_base. */
+  readonly tokenizer?: Tokenizer;
   /** Text of `GET /metrics`. Default: not served. */
   readonly metrics?: () => Promise<string>;
   /** A fault of our own, for the log. Default: a process warning. */
@@ -50,6 +53,7 @@ export class Server implements Application {
   readonly #designs: DesignRegistry;
   readonly #defaultDesign: Design;
   readonly #dialects: Readonly<Record<string, MakeDialect>>;
+  #drained: Promise<void> | null = null;
 
   /** @throws RangeError where the default design is not registered. */
   constructor(options: ServerOptions) {
@@ -62,7 +66,7 @@ export class Server implements Application {
       throw new RangeError(`no design "${name}"; there are ${this.#designs.names.join(', ')}`);
     this.#defaultDesign = chosen;
     const { engine } = options;
-    const tokenCache = cachedTokenizer(o200kTokenizer(engine.clock), {
+    const tokenCache = cachedTokenizer(options.tokenizer ?? o200kTokenizer(engine.clock), {
       bytesMax: options.tokenCacheBytesMax ?? 256 * 1024 * 1024,
     });
     const failed =
@@ -126,11 +130,15 @@ export class Server implements Application {
 
   /**
    * The way out: no new Response, running ones may end within `shutdownMsMax`, suspended ones are told that they are
-   * lost and end, every socket is closed with 1012. Resolves when all of it is done.
+   * lost and end, every socket is closed with 1012. Resolves when all of it is done, also when it is called again.
    */
-  async drain(): Promise<void> {
-    if (this.host.draining) return;
+  drain(): Promise<void> {
+    return (this.#drained ??= this.#drain());
+  }
+
+  async #drain(): Promise<void> {
     this.host.draining = true;
+    for (const session of this.host.sessions) session.draining();
     const { engine } = this.host;
     const waits = engine.live().map((response) => new IdleWait(response));
     using _deadline = engine.clock.after(engine.limits.shutdownMsMax, () => {

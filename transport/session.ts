@@ -17,6 +17,8 @@ import type { Socket } from './socket.js';
 export interface Dialect {
   /** A client event; whatever is wrong with it is answered, never thrown. */
   onEvent(event: ClientEvent): void;
+  /** The server is on its way out: what has not started need not wait for its refusal. */
+  onDraining?(): void;
   /** The socket is gone. */
   onClosed(): void;
 }
@@ -82,18 +84,32 @@ export class Session {
     this.#outbox.unfollow(feed);
   }
 
-  /** Sends what is ready, then closes. */
-  close(code: number, reason: string): void {
+  draining(): void {
+    this.#dialect.onDraining?.();
+  }
+
+  /** Sends what is ready, and after it `last`, then closes. */
+  close(code: number, reason: string, last?: ServerEvent): void {
     if (!this.#open) return;
+    // First, because what ends in the flush must start nothing new.
+    this.#open = false;
     this.#outbox.flush();
+    if (last !== undefined) {
+      this.send(last);
+      this.#outbox.flush();
+    }
     this.#socket.close(code, reason);
-    this.closed();
+    this.#leave();
   }
 
   /** The socket has closed, by whichever side. */
   closed(): void {
     if (!this.#open) return;
     this.#open = false;
+    this.#leave();
+  }
+
+  #leave(): void {
     this.#age[Symbol.dispose]();
     this.#outbox.end();
     this.#dialect.onClosed();
@@ -118,12 +134,10 @@ export class Session {
 
   #tooOld(): void {
     const minutes = Math.round(this.#host.engine.limits.socketAgeMsMax / 60_000);
-    this.refuse(
-      new ProtocolError(
-        'websocket_connection_limit_reached',
-        `This socket has reached its age limit of ${minutes} minutes; open a new one.`,
-      ),
+    const error = new ProtocolError(
+      'websocket_connection_limit_reached',
+      `This socket has reached its age limit of ${minutes} minutes; open a new one.`,
     );
-    this.close(1001, 'age limit');
+    this.close(1001, 'age limit', errorEvent(error));
   }
 }

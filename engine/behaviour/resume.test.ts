@@ -55,7 +55,7 @@ for (const order of ['abc', 'acb', 'bac', 'bca', 'cab', 'cba'])
       const lab = new Lab(threeCalls);
       const response = await lab.create();
       const calls = callIdsOf(response);
-      const answers = [...order].map((name) => output(calls['abc'.indexOf(name)], `answer ${name}`));
+      const answers = order.split('').map((name) => output(calls['abc'.indexOf(name)], `answer ${name}`));
       if (together) await lab.append(response, ...answers);
       else
         for (const [index, answer] of answers.entries()) {
@@ -145,7 +145,10 @@ test('a resend of the same bytes is acknowledged again and changes nothing, a di
   const before = eventsOf(response).length;
   assert.deepEqual(await lab.append(response, output(a, 'first')), first, 'while suspended');
   const refused = await refusal(response.append([output(a, 'second')]));
-  assert.deepEqual([refused.code, refused.status, refused.param], ['call_already_answered', 409, 'input[0].call_id']);
+  assert.deepEqual(
+    [refused.code, refused.status, refused.param],
+    ['call_already_answered', 409, 'input[0].call_id'],
+  );
 
   const second = await lab.append(response, output(b, 'x'));
   assert.deepEqual(await lab.append(response, output(a, 'first')), first, 'after the turn');

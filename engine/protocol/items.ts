@@ -42,13 +42,19 @@ const messagePartSchema = z.discriminatedUnion('type', [
   refusalSchema,
 ]);
 
+/** A text or an array of parts, in which the part at fault is named. */
+function textOr<Part>(parts: z.ZodType<Part[]>, expected: string): z.ZodType<string | Part[]> {
+  return dispatched<string | Part[]>((raw) => {
+    if (typeof raw === 'string') return z.string();
+    return Array.isArray(raw) ? parts : expected;
+  });
+}
+
 const messageSchema = z.object({
   type: z.literal('message').default('message'),
   id: z.string().min(1).optional(),
   role: z.enum(['user', 'assistant', 'system', 'developer']),
-  content: z.union([z.string(), z.array(messagePartSchema)], {
-    error: 'expected a string or an array of content parts',
-  }),
+  content: textOr(z.array(messagePartSchema), 'expected a string or an array of content parts'),
   status: itemStatusSchema.optional(),
   phase: z.enum(['commentary', 'final_answer']).nullish(),
 });
@@ -73,9 +79,10 @@ const customToolCallSchema = z.object({
   status: itemStatusSchema.optional(),
 });
 
-const outputSchema = z.union([z.string(), z.array(inputPartSchema)], {
-  error: 'expected a string or an array of input_text, input_image and input_file parts',
-});
+const outputSchema = textOr(
+  z.array(inputPartSchema),
+  'expected a string or an array of input_text, input_image and input_file parts',
+);
 
 const functionCallOutputSchema = z.object({
   type: z.literal('function_call_output'),

@@ -5,12 +5,11 @@
  *   B2  Nothing is random: ids are counted per prefix, and time moves only by hand.
  */
 import { VirtualClock } from '../clock.js';
-import { Engine, type CreateOptions, type EngineOptions } from '../engine.js';
+import { Engine, type CreateOptions, type EngineOptions, type UncheckedRequest } from '../engine.js';
 import type { LiveResponse } from '../live-response.js';
 import { MemoryStore } from '../memory-store.js';
 import type { Tokenizer } from '../ports.js';
 import { ProtocolError } from '../protocol/errors.js';
-import type { CreateRequestInput } from '../protocol/requests.js';
 import type { ServerEvent } from '../protocol/server-events.js';
 import { control } from '../render.js';
 import type { Sampler, TurnRequest } from '../samplers/sampler.js';
@@ -60,17 +59,17 @@ function remembering(sampler: Sampler, turns: SeenTurn[]): Sampler {
     open(opening) {
       const session = sampler.open(opening);
       return {
-        sample(turn, signal) {
-          const { preamble, transcript } = turn.context;
+        sample(request, signal) {
+          const { preamble, transcript } = request.context;
           turns.push({
-            ...turn,
+            ...request,
             conversation: opening.conversation,
             signal,
             get prompt() {
               return readBack([preamble, ...Array.from(transcript.entries(), (entry) => entry.tokens)]);
             },
           });
-          return session.sample(turn, signal);
+          return session.sample(request, signal);
         },
         suspend: () => session.suspend(),
         release: () => session.release(),
@@ -102,13 +101,14 @@ export class Lab {
 
   constructor(script: Script, { engine, ...scripted }: LabOptions = {}) {
     this.model = scriptedSampler({ ...scripted, script, clock: this.clock });
+    const sampler = remembering(this.model, this.turns);
     this.engine = new Engine({
       tokenizer: unitTokenizer,
       store: this.store,
       mintId: counted(),
       ...engine,
       clock: this.clock,
-      sampler: remembering(this.model, this.turns),
+      sampler: (model) => (model === 'unserved' ? null : sampler),
     });
   }
 
@@ -119,7 +119,7 @@ export class Lab {
 
   /** Creates a rollout and lets it run as far as it goes without time. */
   async create(
-    request: string | Partial<CreateRequestInput> = 'hi',
+    request: string | UncheckedRequest = 'hi',
     options: CreateOptions = {},
   ): Promise<LiveResponse> {
     const asked = typeof request === 'string' ? { input: request } : request;
@@ -172,6 +172,15 @@ export function message(text: string) {
 /** All events of a Response so far. */
 export function eventsOf(response: LiveResponse): ServerEvent[] {
   return response.entries(0).map((entry, number) => response.event(entry, number));
+}
+
+/** Reads a Response from after that number to its end; `events` grows while it does. */
+export function read(response: LiveResponse, startingAfter?: number) {
+  const events: ServerEvent[] = [];
+  const ended = (async () => {
+    for await (const event of response.events(startingAfter)) events.push(event);
+  })();
+  return { events, ended };
 }
 
 /** The events of one type. */

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { builtinScenarios } from '../scenarios/index.js';
+import { arms, headlineArms, twinArm } from './arms.js';
+import type { Measurement, MeasuredTurn } from './measure.js';
+import { summarise } from './summary.js';
+
+const single = builtinScenarios.get('single');
+assert.ok(single !== undefined);
+const scenario = single;
+
+function turn(number: number, overhead: number): MeasuredTurn {
+  return {
+    turn: number,
+    first_event_ms: overhead,
+    first_token_ms: overhead + 1,
+    overhead_ms: overhead,
+    ms: 10,
+    input_tokens: 100,
+    cached_tokens: 50,
+    output_tokens: 10,
+    bytes_up: 100,
+    bytes_down: 200,
+  };
+}
+
+function measurement(arm: string, block: number, e2e: number, overhead = 1): Measurement {
+  return {
+    arm,
+    design: arm,
+    scenario: scenario.name,
+    block,
+    order: 0,
+    rollout: block,
+    status: 'completed',
+    e2e_ms: e2e,
+    turns: [turn(1, 50), turn(2, overhead)],
+    tool_ms: 1,
+    true_tool_ms: 101,
+    frames_up: 2,
+    frames_down: 20,
+    bytes_up: 200,
+    bytes_down: 400,
+    server_cpu_ms: 4,
+    client_cpu_ms: 2,
+    stage_runs: { 'pre.render': { runs: 1, items: 1, tokens: 50, ms: 1 } },
+  };
+}
+
+/** Eight blocks in which append takes `append(block)` and chain 100 ms. */
+function blocks(append: (block: number) => number): Measurement[] {
+  return Array.from({ length: 8 }, (_, block) => [
+    measurement(headlineArms.prototype, block, append(block)),
+    measurement(twinArm, block, append(block) + (block % 2)),
+    measurement(headlineArms.shipped, block, 100),
+  ]).flat();
+}
+
+test('the headline is the paired difference of end-to-end time per turn', () => {
+  const { headline } = summarise(
+    scenario,
+    blocks(() => 90),
+    { seed: 1 },
+  );
+  assert.equal(headline?.ms_per_turn.mean, -5);
+  assert.deepEqual(headline.ms_per_turn.interval, { low: -5, high: -5 });
+  assert.equal(headline.relative, -0.1);
+  // 100 ms as run plus 100 ms of tool time that was scaled away.
+  assert.equal(headline.relative_at_true_tool_time, -0.05);
+  assert.match(headline.verdict, /append-ws is faster by 10.0 %/);
+});
+
+test('a difference below five per cent is called no material difference', () => {
+  const { headline } = summarise(
+    scenario,
+    blocks(() => 98),
+    { seed: 1 },
+  );
+  assert.match(headline?.verdict ?? '', /^no material difference: 2.0 % of end-to-end is below 5 %$/);
+});
+
+test('a difference whose interval includes 0 is called no material difference', () => {
+  const { headline } = summarise(
+    scenario,
+    blocks((block) => (block % 2 === 0 ? 60 : 141)),
+    { seed: 1 },
+  );
+  assert.match(headline?.verdict ?? '', /^no material difference: the interval includes 0$/);
+});
+
+test('under eight blocks there is no verdict and no interval', () => {
+  const { headline } = summarise(scenario, blocks(() => 50).slice(0, 9), { seed: 1 });
+  assert.equal(headline?.ms_per_turn.interval, null);
+  assert.match(headline.verdict, /too few blocks \(3\)/);
+});
+
+test('overhead is that of the turns after the first, and costs are means per turn', () => {
+  const { rows } = summarise(
+    scenario,
+    blocks(() => 90),
+    { seed: 1 },
+  );
+  const append = rows.find((row) => row.arm === headlineArms.prototype);
+  assert.equal(append?.turn_overhead_ms.p50, 1);
+  assert.equal(append.bytes_up, 100);
+  assert.equal(append.server_cpu_ms, 2);
+  assert.equal(append.tokens_rendered, 50);
+  assert.deepEqual(append.stage_runs, { 'pre.render': 1 });
+  assert.equal(rows.length, arms.length);
+});
+
+test('ratios are taken over the blocks that have the baseline', () => {
+  const measured = [...blocks(() => 90), measurement('replay-ws', 0, 180), measurement('replay-ws', 4, 180)];
+  const { rows } = summarise(scenario, measured, { seed: 1 });
+  assert.equal(rows.find((row) => row.arm === headlineArms.prototype)?.e2e_ratio, 0.5);
+  assert.equal(rows.find((row) => row.arm === 'replay-ws')?.e2e_ratio, 1);
+});
