@@ -23,15 +23,19 @@ export interface Acknowledgement {
   readonly number: number;
 }
 
+/** What a resend has to find again: the number of its acknowledgement, and the messages that came beside the answers. */
+interface Acknowledged {
+  readonly number: number;
+  readonly beside: readonly Item[];
+}
+
 export class Appends {
   readonly #rollout: Rollout;
   readonly #log: EventLog<LogEntry>;
   readonly #parts: RolloutParts;
   readonly #push: (entry: LogEntry) => number;
-  /** Number of the acknowledgement of each answered call; one per call of the rollout. */
-  readonly #acknowledged = new Map<string, number>();
-  /** The messages that came beside answers, by the number of the acknowledgement: a resend brings the same ones. */
-  readonly #beside = new Map<number, readonly Item[]>();
+  /** How each answered call was first acknowledged; one per call of the rollout. */
+  readonly #acknowledged = new Map<string, Acknowledged>();
   #last: Promise<void> | null = null;
   #waiting = 0;
 
@@ -84,8 +88,8 @@ export class Appends {
 
   #plan(items: readonly Item[]): PlannedAppend {
     const plan = this.#rollout.suspension.plan(items, this.#rollout.transcript);
-    const beside = this.#beside.get(this.#acknowledgedAt(plan.call_ids));
-    const same = beside !== undefined && JSON.stringify(beside) === JSON.stringify(plan.items);
+    const beside = this.#newestFor(plan.call_ids)?.beside ?? [];
+    const same = beside.length > 0 && JSON.stringify(beside) === JSON.stringify(plan.items);
     return same ? { ...plan, items: [], resend: true } : plan;
   }
 
@@ -103,9 +107,9 @@ export class Appends {
       required_input: suspension.requiredInput,
     };
     const number = this.#push(entry);
+    const acknowledged = { number, beside: messages };
     for (const callId of plan.call_ids)
-      if (!this.#acknowledged.has(callId)) this.#acknowledged.set(callId, number);
-    if (messages.length > 0 && plan.call_ids.length > 0) this.#beside.set(number, messages);
+      if (!this.#acknowledged.has(callId)) this.#acknowledged.set(callId, acknowledged);
     return this.#keptAt(number) ?? { entry, number };
   }
 
@@ -114,14 +118,19 @@ export class Appends {
     return kept?.type === 'response.append.accepted' ? { entry: kept, number } : null;
   }
 
-  /** The number of the newest acknowledgement of those calls, 0 if a create answered them. */
-  #acknowledgedAt(callIds: readonly string[]): number {
-    return Math.max(0, ...callIds.map((callId) => this.#acknowledged.get(callId) ?? 0));
+  /** The newest acknowledgement of those calls; null where a create answered them. */
+  #newestFor(callIds: readonly string[]): Acknowledged | null {
+    let newest: Acknowledged | null = null;
+    for (const callId of callIds) {
+      const found = this.#acknowledged.get(callId);
+      if (found !== undefined && found.number > (newest?.number ?? -1)) newest = found;
+    }
+    return newest;
   }
 
   /** The first acknowledgement, or one that says how it stands now if that is no longer kept. */
   #acknowledgedBefore(callIds: readonly string[]): Acknowledgement {
-    const number = this.#acknowledgedAt(callIds);
+    const number = this.#newestFor(callIds)?.number ?? 0;
     const kept = this.#keptAt(number);
     if (kept !== null) return kept;
     const turn = this.#rollout.turnNumber;

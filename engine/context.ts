@@ -9,12 +9,10 @@ import type { RequiredInput } from './protocol/server-events.js';
 import { renderItem } from './render.js';
 import { addUsage } from './response-object.js';
 import type { Context } from './samplers/sampler.js';
-import type { Passage, Preamble } from './stages.js';
+import { noPreamble, type Passage, type Preamble } from './stages.js';
 import type { Suspension } from './suspension.js';
 import { Transcript, type Entry } from './transcript.js';
 import type { Turn } from './turn.js';
-
-const noPreamble: Preamble = { key: '', tokens: new Uint32Array(0) };
 
 /** The new items of a passage with the tokens that `render` found. */
 export function entriesOf(passage: Passage): Entry[] {

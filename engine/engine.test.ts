@@ -1,100 +1,25 @@
-import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { Worker } from 'node:worker_threads';
 
 import { deferred } from './clock.js';
 import type { LiveResponse } from './live-response.js';
 import { ProtocolError } from './protocol/errors.js';
-import type { ScriptItem, ScriptTurn } from './samplers/scripted.js';
 import type { Stage } from './stages.js';
-import {
-  call,
-  callIdsOf,
-  customCall,
-  Lab,
-  output,
-  read,
-  refusal,
-  say,
-  turn,
-  typesOf,
-} from './testing/lab.js';
+import type { Traces } from './testing/crowd.js';
+import { call, callIdsOf, Lab, output, read, refusal, say, turn, typesOf } from './testing/lab.js';
 
-/** A small seeded generator (mulberry32): numbers from 0 up to `bound`. */
-function random(seed: number): (bound: number) => number {
-  let state = seed;
-  return (bound) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % bound;
-  };
-}
-
-function scriptOf(seed: number): (turnNumber: number) => ScriptTurn {
-  const draw = random(seed);
-  const words = (): string => 'word '.repeat(1 + draw(12));
-  const kinds: (() => ScriptItem)[] = [
-    () => say(words()),
-    () => ({ type: 'reasoning', summary: words() }),
-    () => call('ls', JSON.stringify({ path: words() })),
-    () => customCall('patch', words()),
-  ];
-  const turns = Array.from({ length: draw(4) }, () => ({
-    items: Array.from({ length: 1 + draw(3) }, () => kinds[draw(kinds.length)]?.() ?? say('x')),
-    interleave: draw(2) === 0,
-  }));
-  return (turnNumber) => turns[turnNumber - 1] ?? turn(say('done'));
-}
-
-/** Runs one rollout as its seed says, answering each hand-off after a while; gives what was seen, and when. */
-async function play(lab: Lab, seed: number): Promise<string> {
-  const draw = random(seed + 1_000_000);
-  const { signal } = new AbortController();
-  await lab.clock.sleep(draw(5000), signal);
-  const response = await lab.engine.create({
-    model: 'scripted',
-    input: `rollout ${seed}`,
-    prompt_cache_key: `${seed}`,
-  });
-  const hash = createHash('sha256');
-  for await (const event of response) {
-    hash.update(`${lab.clock.now()} ${JSON.stringify(event)}\n`);
-    if (event.type !== 'response.done') continue;
-    const answers = event.required_input.map(({ type, call_id }) => ({
-      type,
-      call_id,
-      output: `answer ${draw(1000)}`,
-    }));
-    void (async () => {
-      for (const answer of draw(2) === 0 ? answers.toReversed() : answers) {
-        await lab.clock.sleep(draw(300), signal);
-        if (draw(40) === 0) response.cancel();
-        await response.append([answer]).catch((fault: unknown) => assert.ok(fault instanceof ProtocolError));
-      }
-    })();
-  }
-  return hash.digest('hex');
-}
-
-async function playMany(
-  count: number,
-): Promise<{ hashes: string[]; runs: string; pending: number; live: number }> {
-  const scripts = Array.from({ length: count }, (_, seed) => scriptOf(seed));
-  const lab = new Lab(
-    ({ turn: number }, { request }) => scripts[Number(request.prompt_cache_key)]?.(number) ?? turn(),
-    { prefillTokensPerSecond: 5000, decodeTokensPerSecond: 200, deltaTokensMax: 4, burstTokens: 2 },
-  );
-  const all = Promise.all(scripts.map((_, seed) => play(lab, seed)));
-  const hashes = await lab.clock.runUntil(all);
-  await lab.settle();
-  const { runs } = { runs: JSON.stringify(lab.engine.stageRuns) };
-  return { hashes, runs, pending: lab.clock.pending, live: lab.engine.liveCount };
+/** Plays a crowd in a thread of its own. */
+async function crowd(count: number): Promise<Traces> {
+  const worker = new Worker(new URL('./testing/crowd.js', import.meta.url), { workerData: count });
+  const [traces] = await once(worker, 'message');
+  await worker.terminate();
+  return traces;
 }
 
 test('a thousand rollouts side by side give the same logs at the same times, run for run', async () => {
-  const one = await playMany(1000);
-  const two = await playMany(1000);
+  const [one, two] = await Promise.all([crowd(1000), crowd(1000)]);
   assert.deepEqual(one, two);
   assert.equal(new Set(one.hashes).size, 1000, 'and no two rollouts alike');
   assert.deepEqual([one.live, one.pending], [0, 0]);
@@ -279,23 +204,4 @@ test('limits of one create bind that rollout alone, and one that is no limit is 
   assert.deepEqual([short.settlement?.outcome.status, long.suspended], ['incomplete', true]);
   await assert.rejects(lab.create('hi', { limits: { suspensionMsMax: -1 } }), RangeError);
   assert.equal(lab.engine.liveCount, 1);
-});
-
-test('minted ids are unique, short, and of letters, digits, - and _ (B90)', async () => {
-  const ids = new Set<string>();
-  const lab = new Lab(
-    Array.from({ length: 2 }, (_, index) =>
-      index === 0 ? turn(...Array.from({ length: 500 }, () => call('ls'))) : turn(say('done')),
-    ),
-    { engine: { mintId: undefined as never } },
-  );
-  for (let rollout = 0; rollout < 20; rollout++) {
-    const response = await lab.create();
-    for (const id of [response.id, ...callIdsOf(response)]) {
-      assert.match(id, /^[A-Za-z0-9_-]{1,64}$/);
-      ids.add(id);
-    }
-    response.cancel();
-  }
-  assert.equal(ids.size, 20 * 501);
 });

@@ -56,6 +56,11 @@ export interface CreateOptions {
 /** A client's own words: fields that nobody has looked at. */
 export type UncheckedRequest = Readonly<Record<string, unknown>>;
 
+/** Joined, because a concatenation would keep its parts alive beside the text for as long as the id is kept. */
+function randomId(prefix: string): string {
+  return [prefix, randomUUID().replaceAll('-', '')].join('_');
+}
+
 export class Engine implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: Limits;
@@ -76,7 +81,7 @@ export class Engine implements AsyncDisposable {
     this.limits = limitsWith(options.limits);
     this.store = options.store ?? new MemoryStore();
     this.#tokenizer = options.tokenizer ?? o200kTokenizer(this.clock);
-    this.#mintId = options.mintId ?? ((prefix) => `${prefix}_${randomUUID().replaceAll('-', '')}`);
+    this.#mintId = options.mintId ?? randomId;
   }
 
   /** Live Responses, suspended ones included. */
@@ -105,7 +110,6 @@ export class Engine implements AsyncDisposable {
       {
         id: this.#mintId('resp'),
         credential: options.credential ?? '',
-        raw: request,
         kept: options.kept ?? null,
         handOff: options.handOff ?? 'suspend',
         stages: this.#stagesFor(tokenizer),
@@ -118,15 +122,15 @@ export class Engine implements AsyncDisposable {
         signal: controller.signal,
       },
       controller,
+      (settlement) => this.#retire(response, settlement),
     );
     this.#live.set(response.id, response); // E1: the slot is taken before anything is awaited.
     try {
-      await response.start();
+      await response.start(request);
     } catch (fault) {
       this.#live.delete(response.id);
       throw fault;
     }
-    void this.#retireWhenSettled(response);
     return response;
   }
 
@@ -164,8 +168,7 @@ export class Engine implements AsyncDisposable {
     return made;
   }
 
-  async #retireWhenSettled(response: LiveResponse): Promise<void> {
-    const settlement = await response.settled;
+  #retire(response: LiveResponse, settlement: Settlement): void {
     this.#live.delete(response.id);
     this.#ended.set(response.id, response);
     this.#endedBytes += response.logBytes;

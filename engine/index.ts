@@ -52,5 +52,6 @@ export type {
   StageRuns,
   StageTally,
 } from './stages.js';
+export { checkGrammar, type GrammarOptions } from './testing/grammar.js';
 export { cachedTokenizer, o200kTokenizer } from './tokenizer.js';
 export { Transcript } from './transcript.js';

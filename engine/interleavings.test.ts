@@ -13,7 +13,8 @@ import { VirtualResponses } from './projection.js';
 import type { ServerEvent } from './protocol/server-events.js';
 import { checkGrammar } from './testing/grammar.js';
 import { eventsOf, Lab, message, refusal, say, turn, typesOf } from './testing/lab.js';
-import { acts, Play, worlds } from './testing/play.js';
+import { Play } from './testing/play.js';
+import { acts, worlds } from './testing/worlds.js';
 
 /** What a client was promised, held against what the conversation holds in the end. */
 async function checkPromises({ sent }: Play, response: LiveResponse): Promise<void> {
@@ -55,7 +56,8 @@ function checkStreams({ readers }: Play, response: LiveResponse): void {
     assert.deepEqual(events, first.events.slice(from, from + events.length), 'every reader sees the same');
   const [created] = first.events;
   assert.ok(created?.type === 'response.created');
-  const responses = new VirtualResponses(created.response, () => `virtual_${String(Math.random())}`);
+  let minted = 0;
+  const responses = new VirtualResponses(created.response, () => `virtual_${++minted}`);
   let stream: ServerEvent[] = [];
   for (const entry of first.entries)
     for (const event of responses.project(entry)) {

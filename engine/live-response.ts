@@ -15,7 +15,7 @@ import { nativeEvent } from './projection.js';
 import { ProtocolError, toProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
-import { createdObject, Snapshot } from './response-object.js';
+import { Snapshot } from './response-object.js';
 import { Rollout, type RolloutParts } from './rollout.js';
 import type { Kept, Receipt, StageRuns } from './stages.js';
 
@@ -39,6 +39,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   readonly #controller: AbortController;
   readonly #log: EventLog<LogEntry>;
   readonly #settle: (settlement: Settlement) => void;
+  readonly #onSettled: (settlement: Settlement) => void;
   #snapshot: Snapshot | null = null;
   #settlement: Settlement | null = null;
   #deadline: Timer | null = null;
@@ -46,7 +47,8 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #pushedAt: number;
   readonly #appends: Appends;
 
-  constructor(parts: RolloutParts, controller: AbortController) {
+  /** @param onSettled called once, just before `settled` resolves. It must not throw. */
+  constructor(parts: RolloutParts, controller: AbortController, onSettled: (settlement: Settlement) => void) {
     this.id = parts.id;
     this.credential = parts.credential;
     this.#parts = parts;
@@ -58,6 +60,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     const settled = deferred<Settlement>();
     this.settled = settled.promise;
     this.#settle = settled.resolve;
+    this.#onSettled = onSettled;
   }
 
   get request(): CreateRequest {
@@ -97,16 +100,17 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
    * Runs the pre stages and starts the pump.
    * @throws ProtocolError where the create is refused; the Response then has no log and has never existed.
    */
-  async start(): Promise<void> {
-    const entries = this.#rollout.run();
-    const first = await entries.next().catch((fault: unknown) => this.#refuse(fault));
-    if (first.done === true) throw new Error('the rollout ended before it was admitted');
+  async start(request: unknown): Promise<void> {
+    await this.#rollout.admit(request).catch((fault: unknown) => this.#refuse(fault));
     const { clock, limits } = this.#parts;
-    this.#snapshot = new Snapshot(createdObject(this.id, this.#rollout.request, clock.unixSeconds()));
-    this.#deadline = clock.after(limits.rolloutMsMax, () =>
-      this.#end({ status: 'incomplete', reason: 'rollout_expired' }),
-    );
-    this.#push(first.value);
+    this.#snapshot = new Snapshot(this.id, this.#rollout.request, clock.unixSeconds());
+    if (limits.rolloutMsMax < Infinity)
+      this.#deadline = clock.after(limits.rolloutMsMax, () =>
+        this.#end({ status: 'incomplete', reason: 'rollout_expired' }),
+      );
+    const entries = this.#rollout.run();
+    const created = await entries.next();
+    if (created.done !== true) this.#push(created.value);
     void this.#pump(entries);
   }
 
@@ -129,7 +133,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   /** The Response as it stands now: a fold of its log. */
   snapshot(): ResponseObject {
     if (this.#snapshot === null) throw new Error('the response has not been admitted');
-    return this.#snapshot.toObject();
+    return this.#snapshot.snapshot();
   }
 
   /**
@@ -142,13 +146,8 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   /** An entry as its wire event. */
   event(entry: LogEntry, number: number): ServerEvent {
-    const snapshot = this.#snapshot;
-    if (snapshot === null) throw new Error('the response has not been admitted');
-    return nativeEvent(entry, number, {
-      id: this.id,
-      created: snapshot.created,
-      snapshot: () => snapshot.toObject(),
-    });
+    if (this.#snapshot === null) throw new Error('the response has not been admitted');
+    return nativeEvent(entry, number, this.#snapshot);
   }
 
   /** Calls back once when entry `number` exists or none will; returns the way out of the wait. */
@@ -168,16 +167,18 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
    * @throws ProtocolError `replay_expired` where those events are no longer kept.
    */
   async *events(startingAfter = -1): AsyncGenerator<ServerEvent, void> {
-    for (let next = startingAfter + 1; ;) {
-      for (const entry of this.#log.from(next)) yield this.event(entry, next++);
-      if (this.endsAt(next - 1)) return;
-      const grown = deferred<void>();
-      const leave = this.whenBeyond(next, grown.resolve);
-      try {
+    let leave = (): void => undefined;
+    try {
+      for (let next = startingAfter + 1; ;) {
+        for (const entry of this.#log.from(next)) yield this.event(entry, next++);
+        if (this.endsAt(next - 1)) return;
+        const grown = deferred<void>();
+        leave = this.whenBeyond(next, grown.resolve);
         await grown.promise;
-      } finally {
-        leave();
       }
+    } finally {
+      leave();
+      this.#disarmKeepalive();
     }
   }
 
@@ -211,7 +212,11 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     }
     const outcome: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
     if (this.#settlement === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
-    this.#settle(this.#settlement ?? this.#seal(outcome));
+    // What ran after the terminal event has left receipts too.
+    const settlement = { ...(this.#settlement ?? this.#seal(outcome)), stage_runs: this.stageRuns };
+    this.#settlement = settlement;
+    this.#onSettled(settlement);
+    this.#settle(settlement);
   }
 
   /**
@@ -246,6 +251,13 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   #end(outcome: Outcome): void {
     this.#controller.abort(new RolloutEnd(outcome));
+  }
+
+  /** A Response that nobody reads keeps no timer. Whoever reads next sets it again. */
+  #disarmKeepalive(): void {
+    if (this.#log.waiting > 0) return;
+    this.#keepalive?.[Symbol.dispose]();
+    this.#keepalive = null;
   }
 
   /** Sets the keepalive while somebody reads: after a silence it logs one more `response.in_progress`. */

@@ -306,7 +306,7 @@ test('a repeated in_progress reaches whoever has an open response, and nobody el
 
 test('an event of the native projection names its response wherever the dialect is its own', () => {
   const usage = { held: 1, read: 2, output: 3, reasoning: 1 };
-  const view = { id: 'resp_1', created: shownCreated, snapshot: () => shownCreated };
+  const view = { id: 'resp_1', created: () => shownCreated, snapshot: () => shownCreated };
   const done = nativeEvent(
     { type: 'response.done', turn: 1, output: [], required_input: [], usage },
     9,

@@ -15,7 +15,7 @@ import type { OutputItem, ResponseObject, ServerEvent } from './protocol/server-
 export interface ShownResponse {
   readonly id: string;
   /** As it was when created. */
-  readonly created: ResponseObject;
+  created(): ResponseObject;
   /** As it is now: read only for the terminal event, when it no longer changes. */
   snapshot(): ResponseObject;
 }
@@ -32,7 +32,7 @@ export function nativeEvent(entry: LogEntry, sequenceNumber: number, response: S
   switch (entry.type) {
     case 'response.created':
     case 'response.in_progress':
-      return { type: entry.type, sequence_number: sequenceNumber, response: response.created };
+      return { type: entry.type, sequence_number: sequenceNumber, response: response.created() };
     case 'response.settled': {
       const snapshot = response.snapshot();
       return { type: terminalType(snapshot.status), sequence_number: sequenceNumber, response: snapshot };
@@ -163,7 +163,7 @@ export class VirtualResponses {
   }
 
   #shown(): ShownResponse {
-    return { id: this.#current.id, created: this.#current, snapshot: () => this.#current };
+    return { id: this.#current.id, created: () => this.#current, snapshot: () => this.#current };
   }
 
   #number(event: ServerEvent): ServerEvent {

@@ -115,7 +115,9 @@ export function callIdOf(item: OutputItem): string | null {
 
 /** The running fold. Its parts are shared with the log's entries, not copied. */
 export class Snapshot {
-  readonly #created: ResponseObject;
+  readonly id: string;
+  readonly #request: CreateRequest;
+  readonly #createdAt: number;
   readonly #output: OutputItem[] = [];
   /** Calls announced and not answered. */
   readonly #owed = new Set<string>();
@@ -123,13 +125,19 @@ export class Snapshot {
   #settled: Pick<ResponseObject, 'status' | 'error' | 'incomplete_details' | 'completed_at'> | null = null;
   #required: Extract<LogEntry, { type: 'response.done' }>['required_input'] = [];
 
-  constructor(created: ResponseObject) {
-    this.#created = created;
+  /** @param createdAt whole seconds since 1970. */
+  constructor(id: string, request: CreateRequest, createdAt: number) {
+    this.id = id;
+    this.#request = request;
+    this.#createdAt = createdAt;
   }
 
-  /** The Response as `response.created` and `response.in_progress` show it: nothing sampled yet. */
-  get created(): ResponseObject {
-    return this.#created;
+  /**
+   * The Response as `response.created` and `response.in_progress` show it: nothing sampled yet. Made when it is asked
+   * for, because most of a Response's life nobody asks.
+   */
+  created(): ResponseObject {
+    return createdObject(this.id, this.#request, this.#createdAt);
   }
 
   /** What the client owes, while the Response is suspended. */
@@ -173,12 +181,13 @@ export class Snapshot {
     }
   }
 
-  toObject(): ResponseObject {
+  /** The Response as it stands now. */
+  snapshot(): ResponseObject {
     const ended = Object.values(this.#output); // Leaves out the places of items that are still open.
     const output =
       this.#settled === null || this.#settled.status === 'completed' ? ended : unfinish(ended, this.#owed);
     const usage = this.#usage === null ? null : wireUsage(this.#usage);
-    return { ...this.#created, ...this.#settled, output, usage };
+    return { ...this.created(), ...this.#settled, output, usage };
   }
 
   #count(turn: TurnUsage): void {

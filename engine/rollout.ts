@@ -17,6 +17,7 @@ import { failedBy, orFailed, RolloutEnd, type Outcome } from './outcome.js';
 import type { Clock, Tokenizer } from './ports.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
+import type { OutputItem } from './protocol/server-events.js';
 import type { Sampler, SamplerSession } from './samplers/sampler.js';
 import type { Kept, Passage, Phase, Receipts, Stages } from './stages.js';
 import { Suspension } from './suspension.js';
@@ -31,8 +32,6 @@ export type HandOff = 'suspend' | 'complete';
 export interface RolloutParts {
   readonly id: string;
   readonly credential: string;
-  /** The client's own words. */
-  readonly raw: unknown;
   readonly kept: Kept | null;
   readonly handOff: HandOff;
   readonly stages: Stages;
@@ -103,8 +102,28 @@ export class Rollout {
     return this.#parts.kept?.conversation ?? this.#request.prompt_cache_key ?? this.#parts.id;
   }
 
+  /**
+   * The pre passage, once.
+   * @throws ProtocolError where the create is refused.
+   */
+  async admit(raw: unknown): Promise<void> {
+    const { kept, stages, receipts, signal } = this.#parts;
+    const passage = this.#passage('pre', raw, signal, (items) =>
+      takeIn(items, this.transcript, kept?.owed ?? []),
+    );
+    await stages.admit(passage, receipts);
+    const { sampler, request } = passage;
+    if (sampler === null) throw new Error('no pre stage resolved the model');
+    this.#request = request;
+    this.#context.admit(passage);
+    this.#model = { sampler, session: sampler.open({ conversation: this.#conversation, request }) };
+  }
+
+  /**
+   * Everything from the first entry to the last. `admit` comes before it, apart, so that a refused create leaves no log
+   * and an admitted one does not hold on to the client's own words.
+   */
   async *run(): AsyncGenerator<LogEntry, void> {
-    await this.#admit();
     yield { type: 'response.created' };
     yield { type: 'response.in_progress' };
     let outcome: Outcome;
@@ -125,39 +144,41 @@ export class Rollout {
     return entriesOf(passage);
   }
 
-  async #admit(): Promise<void> {
-    const { raw, kept, stages, receipts, signal } = this.#parts;
-    const passage = this.#passage('pre', raw, signal, (items) =>
-      takeIn(items, this.transcript, kept?.owed ?? []),
-    );
-    await stages.admit(passage, receipts);
-    const { sampler, request } = passage;
-    if (sampler === null) throw new Error('no pre stage resolved the model');
-    this.#request = request;
-    this.#context.admit(passage);
-    this.#model = { sampler, session: sampler.open({ conversation: this.#conversation, request }) };
-  }
-
-  /** Turns until something ends them. */
+  /** Turns until something ends them, a suspension between any two. A warm-up is a turn 0 that samples nothing. */
   async *#turns(): AsyncGenerator<LogEntry, Outcome> {
-    const { handOff, limits } = this.#parts;
-    if (this.#request.generate === false) {
-      if (handOff === 'complete') return { status: 'completed' };
-      this.#suspension.expectMessage();
-      yield* this.#suspend([]);
-    }
-    for (let number = 1; number <= limits.turnsMax; number++) {
-      const turn = yield* this.#sample(number);
-      if (turn.cut !== null) return this.#endWith({ status: 'incomplete', reason: turn.cut });
-      const owed = this.#suspension.requiredInput;
-      const ends = handOff === 'complete' || (owed.length === 0 && this.#suspension.received.length === 0);
-      if (ends) {
-        this.#owed = owed.map((stub) => stub.call_id);
-        return this.#endWith({ status: 'completed' });
+    const { handOff, limits, signal, clock } = this.#parts;
+    const warmUp = this.#request.generate === false;
+    if (warmUp && handOff === 'complete') return { status: 'completed' };
+    if (warmUp) this.#suspension.expectMessage();
+    for (let number = warmUp ? 0 : 1; number <= limits.turnsMax; number++) {
+      let output: readonly OutputItem[] = [];
+      if (number > 0) {
+        const turn = yield* this.#sample(number);
+        const outcome = this.#outcomeAfter(turn);
+        if (outcome !== null) return outcome;
+        output = turn.sampled.map((sampled) => sampled.output);
       }
-      yield* this.#suspend(turn.sampled.map((sampled) => sampled.output));
+      const suspension = this.#suspension;
+      const required_input = suspension.requiredInput;
+      const usage = this.#context.takeTurnUsage();
+      yield { type: 'response.done', turn: number, output, required_input, usage };
+      this.#model?.session.suspend();
+      await suspension.resumed(signal, clock, limits.suspensionMsMax);
+      // Both in one step: an append that comes now finds either the old ledger, unread, or the new one.
+      this.#context.enter(suspension.received);
+      this.#suspension = new Suspension();
     }
     throw new ProtocolError('server_error', `The rollout made ${limits.turnsMax} turns without an end.`);
+  }
+
+  /** The outcome, if this turn is the last: it was cut, hands off by completing, or leaves nothing to wait for. */
+  #outcomeAfter(turn: Turn): Outcome | null {
+    if (turn.cut !== null) return this.#endWith({ status: 'incomplete', reason: turn.cut });
+    const owed = this.#suspension.requiredInput;
+    const goesOn = owed.length > 0 || this.#suspension.received.length > 0;
+    if (this.#parts.handOff === 'suspend' && goesOn) return null;
+    this.#owed = owed.map((stub) => stub.call_id);
+    return this.#endWith({ status: 'completed' });
   }
 
   /** In one step with the decision, so that no append is taken in between and lost. */
@@ -222,22 +243,6 @@ export class Rollout {
     this.#turn = null;
     this.#outputItems += turn.sampled.length;
     this.#calls += turn.calls;
-  }
-
-  /** Tells the client what is owed and waits for it. */
-  async *#suspend(
-    output: Extract<LogEntry, { type: 'response.done' }>['output'],
-  ): AsyncGenerator<LogEntry, void> {
-    const { signal, clock, limits } = this.#parts;
-    const suspension = this.#suspension;
-    const required_input = suspension.requiredInput;
-    const usage = this.#context.takeTurnUsage();
-    yield { type: 'response.done', turn: this.#turnNumber, output, required_input, usage };
-    this.#model?.session.suspend();
-    await suspension.resumed(signal, clock, limits.suspensionMsMax);
-    // Both in one step: an append that comes now finds either the old ledger, unread, or the new one.
-    this.#context.enter(suspension.received);
-    this.#suspension = new Suspension();
   }
 
   #outcomeOf(fault: unknown): Outcome {

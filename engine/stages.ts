@@ -25,6 +25,9 @@ export interface Preamble {
   readonly tokens: Uint32Array;
 }
 
+/** Neither instructions nor tools: one for all, since many rollouts have none. */
+export const noPreamble: Preamble = { key: '', tokens: new Uint32Array(0) };
+
 /** What a Response leaves for a later one to continue: everything before the new input. */
 export interface Kept {
   readonly responseId: string;
@@ -119,8 +122,9 @@ export type StageRuns = Record<string, StageTally>;
 /** The newest receipts of one Response, and the sums over all of them. */
 export class Receipts {
   static readonly keptMax = 64;
-  readonly runs: StageRuns = {};
   readonly newest: Receipt[] = [];
+  /** Sums over the receipts that are no longer kept. */
+  readonly #older: StageRuns = {};
   readonly #total: StageRuns;
 
   /** @param total sums over every Response of the engine, kept along. */
@@ -129,17 +133,27 @@ export class Receipts {
   }
 
   add(receipt: Receipt): void {
-    if (this.newest.length === Receipts.keptMax) this.newest.shift();
+    if (this.newest.length === Receipts.keptMax) count(this.#older, this.newest.shift());
     this.newest.push(receipt);
-    const key = `${receipt.phase}.${receipt.stage}`;
-    for (const runs of [this.runs, this.#total]) {
-      const tally = (runs[key] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
-      tally.runs++;
-      tally.items += receipt.items;
-      tally.tokens += receipt.tokens;
-      tally.ms += receipt.ms;
-    }
+    count(this.#total, receipt);
   }
+
+  /** Sums over all receipts, kept or not. */
+  get runs(): StageRuns {
+    const runs = structuredClone(this.#older);
+    for (const receipt of this.newest) count(runs, receipt);
+    return runs;
+  }
+}
+
+function count(runs: StageRuns, receipt: Receipt | undefined): void {
+  if (receipt === undefined) return;
+  const { phase, stage, items, tokens, ms } = receipt;
+  const tally = (runs[`${phase}.${stage}`] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
+  tally.runs++;
+  tally.items += items;
+  tally.tokens += tokens;
+  tally.ms += ms;
 }
 
 /** A stage's own refusal, and not the end of its time. */

@@ -18,7 +18,7 @@ import { parse } from './protocol/parse.js';
 import { appendInputSchema, createRequestSchema, type CreateRequest } from './protocol/requests.js';
 import { renderItem, renderPreamble } from './render.js';
 import type { Sampler } from './samplers/sampler.js';
-import type { Passage, Preamble, Stage, StageRun } from './stages.js';
+import { noPreamble, type Passage, type Preamble, type Stage, type StageRun } from './stages.js';
 
 export interface StandardStageParts {
   readonly clock: Clock;
@@ -206,6 +206,7 @@ function renderStage({ tokenizer }: StandardStageParts): Stage {
   const preamble = (passage: Passage): Preamble | Promise<Preamble> => {
     if (passage.phase === 'append') return passage.preamble;
     const { instructions, tools } = passage.request;
+    if ((instructions ?? '') === '' && (tools ?? []).length === 0) return noPreamble;
     const key = JSON.stringify([instructions ?? null, tools ?? []]);
     if (passage.kept?.preamble.key === key) return passage.kept.preamble;
     const tokens = renderPreamble(instructions ?? null, tools ?? [], tokenizer, passage.signal);

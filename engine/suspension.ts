@@ -54,9 +54,16 @@ export interface PlannedAppend {
   readonly resend: boolean;
 }
 
+/** One line of the ledger: a call, and its answer once it has one. */
+interface Line {
+  readonly call: OwedCall;
+  answer: Entry | null;
+}
+
 export class Suspension {
-  readonly #owed = new Map<string, OwedCall>();
-  readonly #answers = new Map<string, Entry>();
+  /** In call order. */
+  readonly #lines = new Map<string, Line>();
+  #unanswered = 0;
   readonly #messages: Entry[] = [];
   #sampled = false;
   #expectsMessage = false;
@@ -78,9 +85,9 @@ export class Suspension {
 
   /** Stubs of the unanswered calls, in call order. */
   get requiredInput(): RequiredInput[] {
-    return [...this.#owed.values()]
-      .filter((call) => !this.#answers.has(call.call_id))
-      .map(({ call_id, type, name }) => ({
+    return [...this.#lines.values()]
+      .filter((line) => line.answer === null)
+      .map(({ call: { call_id, type, name } }) => ({
         type: outputTypeFor(type),
         call_id,
         ...(name === undefined ? {} : { name }),
@@ -88,7 +95,8 @@ export class Suspension {
   }
 
   owe(call: OwedCall): void {
-    this.#owed.set(call.call_id, call);
+    this.#lines.set(call.call_id, { call, answer: null });
+    this.#unanswered++;
   }
 
   /**
@@ -106,7 +114,8 @@ export class Suspension {
         planned.push(item);
         return;
       }
-      const earlier = own.get(callId) ?? this.#answers.get(callId)?.item ?? transcript.output(callId);
+      const answered = this.#lines.get(callId)?.answer?.item ?? transcript.output(callId);
+      const earlier = own.get(callId) ?? answered;
       this.#requireCall(item, callId, index, transcript);
       if (!own.has(callId)) callIds.push(callId);
       own.set(callId, item);
@@ -120,8 +129,12 @@ export class Suspension {
   pay(entries: readonly Entry[]): void {
     for (const entry of entries) {
       const callId = answeredCallId(entry.item);
-      if (callId === null) this.#messages.push(entry);
-      else this.#answers.set(callId, entry);
+      const line = callId === null ? undefined : this.#lines.get(callId);
+      if (line === undefined) this.#messages.push(entry);
+      else {
+        if (line.answer === null) this.#unanswered--;
+        line.answer = entry;
+      }
     }
     if (this.#paid) this.#resume?.();
   }
@@ -143,21 +156,7 @@ export class Suspension {
    */
   async resumed(signal: AbortSignal, clock: Clock, msMax: number): Promise<void> {
     signal.throwIfAborted();
-    if (!this.#paid) await this.#wait(signal, clock, msMax);
-  }
-
-  /** What the client has sent so far: outputs in call order, then messages as they came. */
-  get received(): Entry[] {
-    const outputs = [...this.#owed.keys()].flatMap((callId) => this.#answers.get(callId) ?? []);
-    return [...outputs, ...this.#messages];
-  }
-
-  get #paid(): boolean {
-    if (!this.#sampled || this.#answers.size < this.#owed.size) return false;
-    return !this.#expectsMessage || this.#messages.length > 0;
-  }
-
-  async #wait(signal: AbortSignal, clock: Clock, msMax: number): Promise<void> {
+    if (this.#paid) return;
     const wait = deferred<void>();
     this.#resume = wait.resolve;
     using _abort = addAbortListener(signal, () => wait.reject(signal.reason));
@@ -171,8 +170,19 @@ export class Suspension {
     }
   }
 
+  /** What the client has sent so far: outputs in call order, then messages as they came. */
+  get received(): Entry[] {
+    const outputs = [...this.#lines.values()].flatMap((line) => line.answer ?? []);
+    return [...outputs, ...this.#messages];
+  }
+
+  get #paid(): boolean {
+    if (!this.#sampled || this.#unanswered > 0) return false;
+    return !this.#expectsMessage || this.#messages.length > 0;
+  }
+
   #requireCall(item: Item, callId: string, index: number, transcript: Transcript): void {
-    const type = this.#owed.get(callId)?.type ?? transcript.call(callId)?.type;
+    const type = this.#lines.get(callId)?.call.type ?? transcript.call(callId)?.type;
     const param = `input[${index}]`;
     if (type === undefined)
       throw new ProtocolError(

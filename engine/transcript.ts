@@ -13,14 +13,17 @@ export interface Entry {
   readonly tokens: Uint32Array;
 }
 
+/** An entry with the tokens and turns of the whole transcript up to and including it. */
+interface Placed extends Entry {
+  readonly tokensThrough: number;
+  readonly turnsThrough: number;
+}
+
 class Segment {
   readonly parent: Segment | null;
   /** Index, in the whole transcript, of this segment's first entry. */
   readonly base: number;
-  readonly entries: Entry[] = [];
-  /** Tokens and turns of the whole transcript up to and including each entry. */
-  readonly tokensThrough: number[] = [];
-  readonly turnsThrough: number[] = [];
+  readonly entries: Placed[] = [];
   /** Index of each call and of each output, by call_id. */
   readonly calls = new Map<string, number>();
   readonly outputs = new Map<string, number>();
@@ -76,9 +79,7 @@ export class Transcript {
       tokens += entry.tokens.length;
       if (isSampled(entry.item) && (last === null || !isSampled(last))) turns++;
       last = entry.item;
-      segment.entries.push(entry);
-      segment.tokensThrough.push(tokens);
-      segment.turnsThrough.push(turns);
+      segment.entries.push({ ...entry, tokensThrough: tokens, turnsThrough: turns });
       const opens = callIdOf(entry.item, 'calls');
       if (opens !== null) segment.calls.set(opens, index);
       const answers = callIdOf(entry.item, 'outputs');
@@ -95,12 +96,7 @@ export class Transcript {
   }
 
   at(index: number): Entry {
-    if (index < 0 || index >= this.length) throw new RangeError(`entry ${index} of ${this.length}`);
-    let segment = this.#segment;
-    while (index < segment.base && segment.parent !== null) segment = segment.parent;
-    const entry = segment.entries[index - segment.base];
-    if (entry === undefined) throw new RangeError(`entry ${index} of ${this.length}`);
-    return entry;
+    return this.#placed(index);
   }
 
   /** Entries from `from` to the end. */
@@ -148,10 +144,16 @@ export class Transcript {
     return limit;
   }
 
-  #through(sums: 'tokensThrough' | 'turnsThrough', length: number): number {
-    if (length === 0) return 0;
+  #placed(index: number): Placed {
+    if (index < 0 || index >= this.length) throw new RangeError(`entry ${index} of ${this.length}`);
     let segment = this.#segment;
-    while (length - 1 < segment.base && segment.parent !== null) segment = segment.parent;
-    return segment[sums][length - 1 - segment.base] ?? 0;
+    while (index < segment.base && segment.parent !== null) segment = segment.parent;
+    const entry = segment.entries[index - segment.base];
+    if (entry === undefined) throw new RangeError(`entry ${index} of ${this.length}`);
+    return entry;
+  }
+
+  #through(sums: 'tokensThrough' | 'turnsThrough', length: number): number {
+    return length === 0 ? 0 : this.#placed(length - 1)[sums];
   }
 }

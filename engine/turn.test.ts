@@ -3,10 +3,14 @@ import assert from 'node:assert/strict';
 
 import * as fc from 'fast-check';
 
+import { VirtualClock } from './clock.js';
+import { Engine } from './engine.js';
 import type { LogEntry } from './log-entry.js';
 import { ProtocolError } from './protocol/errors.js';
-import type { SampledStart, SamplerEvent } from './samplers/sampler.js';
+import type { SampledStart, Sampler, SamplerEvent } from './samplers/sampler.js';
 import type { OwedCall } from './suspension.js';
+import { checkGrammar } from './testing/grammar.js';
+import { eventsOf, unitTokenizer } from './testing/lab.js';
 import { Turn, type TurnRules } from './turn.js';
 
 const message: SampledStart = { type: 'message' };
@@ -391,4 +395,24 @@ test('an item without content closes empty', () => {
   const { turn } = sampled([item(0, message), end(0), item(1, callOf('f')), end(1)]);
   assert.deepEqual(turn.sampled[0]?.output['content'], [{ type: 'output_text', text: '', annotations: [] }]);
   assert.equal(turn.sampled[1]?.output['arguments'], '');
+});
+
+test('a sampler that ends its turn inside an item fails the rollout, and the item closes as incomplete (U4, P55)', async () => {
+  const sampler: Sampler = {
+    contextTokensMax: 1000,
+    open: () => ({
+      async *sample() {
+        yield item(0, callOf('ls'));
+        yield delta(0, '{"a"');
+      },
+      suspend: () => undefined,
+      release: () => undefined,
+    }),
+  };
+  const engine = new Engine({ sampler, clock: new VirtualClock(), tokenizer: unitTokenizer });
+  const response = await engine.create({ model: 'm', input: 'hi' });
+  assert.equal((await response.settled).outcome.status, 'failed');
+  const { output } = response.snapshot();
+  assert.deepEqual([output.length, output[0]?.['status']], [1, 'incomplete']);
+  checkGrammar(eventsOf(response), { native: true });
 });

@@ -6,7 +6,6 @@
  *   Q3  A socket that closes rejects every rollout on it; nothing waits for ever.
  */
 import { WebSocket } from 'ws';
-import type { z } from 'zod';
 
 import { deferred, serverEventSchema, trustedServerEventSchema, type ServerEvent } from '../engine/index.js';
 import { RolloutError, type RolloutReport, type RunOptions } from './client-report.js';
@@ -50,7 +49,7 @@ export class Client implements AsyncDisposable {
   readonly #socket: WebSocket;
   readonly #closed = deferred<void>();
   readonly #design: string;
-  readonly #schema: z.ZodType<ServerEvent>;
+  readonly #schema: typeof serverEventSchema | typeof trustedServerEventSchema;
   /** Append: the runs by the id of their Response, for as long as it lives. */
   readonly #live = new Map<string, ClientRun>();
   /** The run that the next unaddressed event is for: creates go out one at a time, since no answer echoes them. */

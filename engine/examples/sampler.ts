@@ -11,22 +11,26 @@ function lastUserText({ context: { transcript } }: TurnRequest): string {
   return '';
 }
 
+/** A turn as events. `cut` where the bound falls before the end. */
+function* eventsOf(turn: TurnRequest): Generator<SamplerEvent, void> {
+  const words = lastUserText(turn).split(/\s+/).filter(Boolean).toReversed();
+  yield { type: 'prefill', held: 0, read: turn.context.tokens };
+  yield { type: 'item', key: 0, start: { type: 'message' } };
+  for (const [index, word] of words.entries()) {
+    if (index === turn.outputTokensMax) return yield { type: 'cut' };
+    yield { type: 'delta', key: 0, delta: index === 0 ? word : ` ${word}`, tokens: 1 };
+  }
+  yield { type: 'item_end', key: 0 };
+}
+
 class BackwardsSession implements SamplerSession {
+  /** A real sampler waits for its model between two events; this one only heeds the signal. */
   async *sample(turn: TurnRequest, signal: AbortSignal): AsyncGenerator<SamplerEvent> {
-    const words = lastUserText(turn).split(/\s+/).filter(Boolean).toReversed();
-    yield { type: 'prefill', held: 0, read: turn.context.tokens };
-    yield { type: 'item', key: 0, start: { type: 'message' } };
-    let tokens = 0;
-    for (const word of words) {
+    for (const event of eventsOf(turn)) {
       signal.throwIfAborted();
-      if (tokens === turn.outputTokensMax) {
-        yield { type: 'cut' };
-        return;
-      }
-      yield { type: 'delta', key: 0, delta: tokens === 0 ? word : ` ${word}`, tokens: 1 };
-      tokens++;
+      yield event;
     }
-    yield { type: 'item_end', key: 0 };
+    signal.throwIfAborted();
   }
 
   suspend(): void {

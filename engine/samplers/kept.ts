@@ -17,6 +17,9 @@ interface Mark {
   readonly tokens: number;
 }
 
+/** Marks of one conversation; a fork from before the oldest is read from its start. */
+const marksMax = 256;
+
 interface Conversation {
   readonly preamble: number;
   readonly marks: Mark[];
@@ -79,6 +82,7 @@ export class KeptContexts {
     marks.length = marks.findLastIndex((mark) => isOnLine(transcript, mark)) + 1;
     if (marks.at(-1)?.entries !== transcript.length)
       marks.push({ entries: transcript.length, tokens: transcript.tokens });
+    if (marks.length > marksMax) marks.shift();
     this.#use(name, { preamble: hash, marks, usedAt: 0 });
     for (const oldest of this.#conversations.keys()) {
       if (this.#conversations.size <= this.#options.conversationsMax) break;

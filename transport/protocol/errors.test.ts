@@ -273,3 +273,42 @@ overEveryWire(
 test('every refusal above has a name of its own', () => {
   assert.equal(new Set(refusals.map(([name]) => name)).size, refusals.length);
 });
+
+overEveryWire(
+  'a tool whose schema can never work is refused by its path, before anything runs (B62)',
+  async (wire) => {
+    await using serving = await wire.serve(script);
+    await using peer = await serving.connect();
+    const parameters = {
+      type: 'object',
+      properties: { a: { type: 'object' } },
+      required: ['a'],
+      additionalProperties: false,
+    };
+    const [refused] = ofType(
+      await peer.turn({ tools: [{ type: 'function', name: 'f', strict: true, parameters }] }),
+      'error',
+    );
+    assert.deepEqual(
+      [refused?.error.code, refused?.error.param],
+      ['invalid_function_parameters', 'tools[0].parameters.properties.a.additionalProperties'],
+    );
+    assert.equal(serving.lab.model.stats.opened, 0);
+  },
+);
+
+overEveryWire(
+  'a context that is too long is refused by a code of its own, at a create and at an append (B64)',
+  async (wire) => {
+    await using serving = await wire.serve(script, { contextTokensMax: 100 });
+    await using peer = await serving.connect();
+    const [refused] = ofType(await peer.turn({ input: 'x'.repeat(150) }), 'error');
+    assert.deepEqual([refused?.status, refused?.error.code], [400, 'context_length_exceeded']);
+    const id = await peer.create();
+    const { required_input } = await peer.until('response.done');
+    peer.append(id, output(required_input[0]?.call_id, 'x'.repeat(150)));
+    assert.equal((await peer.until('response.append.failed')).error.code, 'context_length_exceeded');
+    peer.append(id, output(required_input[0]?.call_id, 'short'));
+    await peer.until('response.completed');
+  },
+);

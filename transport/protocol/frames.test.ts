@@ -155,3 +155,21 @@ overEveryWire('a text with every kind of character comes through as it was sent 
   assert.equal(done?.text, text);
   assert.equal(ofType(events, 'response.created')[0]?.response.metadata['text'], text);
 });
+
+overEveryWire(
+  'a character cut by two deltas comes whole, one that never ends as one mark (B72)',
+  async (wire) => {
+    const bytes = (...values: number[]) => Uint8Array.from(values);
+    const fox = [bytes(0xf0, 0x9f), bytes(0xa6, 0x8a), bytes(0x20, 0x6f, 0x6b)];
+    for (const [text, expected] of [
+      [fox, '🦊 ok'],
+      [fox.slice(0, 1), '\ufffd'],
+    ] as const) {
+      await using serving = await wire.serve([turn({ type: 'message', text })]);
+      await using peer = await serving.connect();
+      const events = await peer.turn();
+      checkStream(events);
+      assert.equal(ofType(events, 'response.output_text.done')[0]?.text, expected);
+    }
+  },
+);

@@ -12,7 +12,7 @@ import { Keys } from '../keys.js';
 import { Arrivals } from '../loopback.js';
 import { Server, type ServerOptions } from '../server.js';
 import type { Application } from '../socket.js';
-import { adapters, type TAnswer, type TServer } from './adapters.js';
+import { adapters, wireAdapters, WireServer, type Adapter, type TAnswer, type TServer } from './adapters.js';
 import { TPeer } from './peer.js';
 
 export interface ServeOptions extends LabOptions {
@@ -65,7 +65,13 @@ export class Serving implements AsyncDisposable {
     return this.#listening;
   }
 
-  async start(adapter: (typeof adapters)[number]): Promise<this> {
+  /** `http://127.0.0.1:PORT`, on a wire that has a network. */
+  get url(): string {
+    assert.ok(this.listening instanceof WireServer);
+    return `http://127.0.0.1:${this.listening.listening.port}`;
+  }
+
+  async start(adapter: Adapter): Promise<this> {
     const { frameBytesMax, sendBufferBytesMax } = this.lab.engine.limits;
     this.#listening = await adapter.start(this.#observed(), { frameBytesMax, sendBufferBytesMax });
     return this;
@@ -125,15 +131,23 @@ export interface Wire {
  * sockets are closed, so that the wait ends.
  */
 export function overEveryWire(name: string, body: (wire: Wire) => Promise<void>): void {
-  for (const adapter of adapters)
-    test(`${adapter.name}: ${name}`, { timeout: 20_000 }, ({ signal }) =>
-      body({
-        name: adapter.name,
-        async serve(script, options = {}) {
-          const serving = await new Serving(script, options).start(adapter);
-          signal.addEventListener('abort', () => void serving.listening[Symbol.asyncDispose]());
-          return serving;
-        },
-      }),
-    );
+  for (const adapter of adapters) register(adapter, name, body);
+}
+
+/** The same on the wires that have a network, for what needs one: the typed client, HTTP. */
+export function overEveryNetwork(name: string, body: (wire: Wire) => Promise<void>): void {
+  for (const adapter of wireAdapters) register(adapter, name, body);
+}
+
+function register(adapter: Adapter, name: string, body: (wire: Wire) => Promise<void>): void {
+  test(`${adapter.name}: ${name}`, { timeout: 20_000 }, ({ signal }) =>
+    body({
+      name: adapter.name,
+      async serve(script, options = {}) {
+        const serving = await new Serving(script, options).start(adapter);
+        signal.addEventListener('abort', () => void serving.listening[Symbol.asyncDispose]());
+        return serving;
+      },
+    }),
+  );
 }
