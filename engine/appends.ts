@@ -11,7 +11,8 @@ import type { LogEntry } from './log-entry.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { appendInputSchema } from './protocol/requests.js';
-import type { Rollout, RolloutParts } from './rollout.js';
+import type { Rollout } from './rollout.js';
+import type { RolloutParts } from './rollout-parts.js';
 import type { PlannedAppend } from './suspension.js';
 import type { Entry } from './transcript.js';
 

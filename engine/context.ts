@@ -2,7 +2,7 @@
  * What the model reads, and what it cost: preamble, transcript, and the count of tokens (decision: every token is
  * counted once as it enters the context; what an earlier turn or Response counted is held, not read).
  */
-import type { RolloutParts } from './rollout.js';
+import type { RolloutParts } from './rollout-parts.js';
 import { noUsage, type TurnUsage } from './log-entry.js';
 import type { Item } from './protocol/items.js';
 import type { RequiredInput } from './protocol/server-events.js';

@@ -14,7 +14,7 @@ import { LiveResponse, type Settlement } from './live-response.js';
 import { MemoryStore } from './memory-store.js';
 import type { Clock, Store, Tokenizer } from './ports.js';
 import type { CreateRequestInput } from './protocol/requests.js';
-import type { HandOff } from './rollout.js';
+import type { HandOff } from './rollout-parts.js';
 import type { Sampler } from './samplers/sampler.js';
 import { standardStages } from './standard-stages.js';
 import { Receipts, Stages, type Kept, type Stage, type StageRuns } from './stages.js';

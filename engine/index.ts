@@ -21,7 +21,7 @@ export {
   type ServerEvent,
   type Usage,
 } from './protocol/server-events.js';
-export type { HandOff } from './rollout.js';
+export type { HandOff } from './rollout-parts.js';
 export { checkSampler } from './samplers/conformance.js';
 export { demoScript } from './samplers/demo.js';
 export type {

@@ -16,7 +16,8 @@ import { ProtocolError, toProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
 import { Snapshot } from './response-object.js';
-import { Rollout, type RolloutParts } from './rollout.js';
+import { Rollout } from './rollout.js';
+import type { RolloutParts } from './rollout-parts.js';
 import type { Kept, Receipt, StageRuns } from './stages.js';
 
 /** How a Response ended, and what it took. */

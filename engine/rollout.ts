@@ -12,37 +12,19 @@
 import { entriesOf, RolloutContext } from './context.js';
 import { takeIn } from './intake.js';
 import type { LogEntry, TurnUsage } from './log-entry.js';
-import type { Limits } from './limits.js';
 import { failedBy, orFailed, RolloutEnd, type Outcome } from './outcome.js';
-import type { Clock, Tokenizer } from './ports.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { OutputItem } from './protocol/server-events.js';
 import type { Sampler, SamplerSession } from './samplers/sampler.js';
-import type { Kept, Passage, Phase, Receipts, Stages } from './stages.js';
+import type { RolloutParts } from './rollout-parts.js';
+import type { Kept, Passage, Phase } from './stages.js';
 import { Suspension } from './suspension.js';
-import { choiceForTurn, demandsCall } from './tool-choice.js';
+import { demandsCall } from './tool-choice.js';
 import type { Transcript, Entry } from './transcript.js';
+import { planTurn } from './turn-plan.js';
 import { Turn } from './turn.js';
 import { Watch } from './watch.js';
-
-/** What a turn that owes client outputs does: its loop waits, or the Response ends there. */
-export type HandOff = 'suspend' | 'complete';
-
-export interface RolloutParts {
-  readonly id: string;
-  readonly credential: string;
-  readonly kept: Kept | null;
-  readonly handOff: HandOff;
-  readonly stages: Stages;
-  readonly receipts: Receipts;
-  readonly clock: Clock;
-  readonly tokenizer: Tokenizer;
-  readonly limits: Limits;
-  readonly mintId: (prefix: string) => string;
-  /** Aborts with a `RolloutEnd` on cancel and at deadlines. */
-  readonly signal: AbortSignal;
-}
 
 export class Rollout {
   readonly #parts: RolloutParts;
@@ -189,10 +171,19 @@ export class Rollout {
 
   /** Samples one turn into the log and the transcript. */
   async *#sample(number: number): AsyncGenerator<LogEntry, Turn> {
-    const { signal, clock, limits } = this.#parts;
+    if (this.#model === null) throw new Error('a turn began before the model was resolved');
+    const { signal, clock, limits, mintId } = this.#parts;
+    const { sampler, session } = this.#model;
     this.#turnNumber = number;
-    const { session, rules, request } = this.#prepare(number);
-    const turn = new Turn(this.#outputItems, rules);
+    const progress = { turn: number, usage: this.usage, calls: this.#calls };
+    const { request, rules } = planTurn(
+      this.#request,
+      progress,
+      this.#context.forSampler(),
+      sampler.contextTokensMax,
+    );
+    const suspension = this.#suspension;
+    const turn = new Turn(this.#outputItems, { ...rules, mintId, owe: (call) => suspension.owe(call) }); // S1
     this.#turn = turn;
     using watch = new Watch(session.sample(request, signal), signal, clock, limits.samplerStepMsMax);
     while (turn.cut === null) {
@@ -207,34 +198,6 @@ export class Rollout {
     await this.#closeTurn(turn, signal);
     this.#suspension.sampled();
     return turn;
-  }
-
-  #prepare(number: number) {
-    if (this.#model === null) throw new Error('a turn began before the model was resolved');
-    const { sampler, session } = this.#model;
-    const request = this.#request;
-    const context = this.#context.forSampler();
-    // An append may be accepted while a turn that fills the rest of the context is still being sampled.
-    if (context.tokens > sampler.contextTokensMax)
-      throw new ProtocolError(
-        'context_length_exceeded',
-        `The context is ${context.tokens} tokens long; the model takes at most ${sampler.contextTokensMax}.`,
-      );
-    const choice = choiceForTurn(request, number);
-    const parallelToolCalls = request.parallel_tool_calls ?? true;
-    const budget = (request.max_output_tokens ?? Infinity) - this.usage.output;
-    const outputTokensMax = Math.max(0, Math.min(budget, sampler.contextTokensMax - context.tokens));
-    const suspension = this.#suspension;
-    const rules = {
-      choice,
-      parallelToolCalls,
-      callsLeft: (request.max_tool_calls ?? Infinity) - this.#calls,
-      outputTokensMax,
-      mintId: this.#parts.mintId,
-      owe: (call: Parameters<Suspension['owe']>[0]) => suspension.owe(call), // S1
-    };
-    const turn = { turn: number, context, toolChoice: choice, parallelToolCalls, outputTokensMax };
-    return { session, rules, request: turn };
   }
 
   /** Once per turn, however it ended. */
