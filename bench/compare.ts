@@ -6,7 +6,7 @@ import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 
 import { builtinScenarios, loadScenario, type Scenario } from '../scenarios/index.js';
-import { arms as allArms, type Arm } from './arms.js';
+import { arms as allArms, twinArm, type Arm } from './arms.js';
 import { manifest, type Manifest } from './manifest.js';
 import { measureRollout, type Measurement, type Pace, type ServerAddress } from './measure.js';
 import { startServer } from './server-process.js';
@@ -37,7 +37,7 @@ export const compareDefaults = {
   sparseEvery: 4,
   seed: 1,
   decodeTokensPerSecond: 4_000,
-  prefillTokensPerSecond: 200_000,
+  prefillTokensPerSecond: 400_000,
   toolScale: 0.01,
 } as const;
 
@@ -97,7 +97,7 @@ function plan(scenarios: readonly Scenario[], parameters: CompareParameters): Pl
     Array.from({ length: parameters.blocks + warmupBlocks }, (_, index) => index - warmupBlocks).flatMap(
       (block) => {
         const order = armsOf(Math.max(block, 0), parameters, scenarioIndex);
-        const run = block < 0 ? order.filter((arm) => !arm.sparse) : order;
+        const run = block < 0 ? order.filter((arm) => !arm.sparse && arm.name !== twinArm) : order;
         return run.map((arm, place) => ({ arm, scenario, block, order: place }));
       },
     ),

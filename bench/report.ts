@@ -50,7 +50,7 @@ export function openingLine(parameters: CompareParameters): string {
   const { scenarios, blocks, sparseEvery, decodeTokensPerSecond, prefillTokensPerSecond, toolScale, seed } =
     parameters;
   return (
-    `Comparing ${scenarios.join(', ')}: ${blocks} blocks each (replay rows in every ${sparseEvery}. block), seed ${seed}; ` +
+    `Comparing ${scenarios.join(', ')}: ${blocks} blocks each (replay rows in one block of ${sparseEvery}), seed ${seed}; ` +
     `simulated: the model, at ${decodeTokensPerSecond} tokens/s out and ${prefillTokensPerSecond} tokens/s in, ` +
     `and tools, at ${toolScale} of their true time.`
   );
