@@ -4,7 +4,7 @@
  * Codes are data: each has one HTTP status and one type, the same on every route. Where a public client acts on a
  * code, the public spelling is kept (`previous_response_not_found`, `context_length_exceeded`, …).
  */
-const errorCodes = {
+export const errorCodes = {
   // The frame or the request could not be read.
   invalid_json: [400, 'invalid_request_error'],
   invalid_frame: [400, 'invalid_request_error'],
