@@ -36,7 +36,7 @@ export class Appends {
   readonly #parts: RolloutParts;
   readonly #push: (entry: LogEntry) => number;
   /** How each answered call was first acknowledged; one per call of the rollout. */
-  readonly #acknowledged = new Map<string, Acknowledged>();
+  #acknowledged: Map<string, Acknowledged> | null = null;
   #last: Promise<void> | null = null;
   #waiting = 0;
 
@@ -109,8 +109,8 @@ export class Appends {
     };
     const number = this.#push(entry);
     const acknowledged = { number, beside: messages };
-    for (const callId of plan.call_ids)
-      if (!this.#acknowledged.has(callId)) this.#acknowledged.set(callId, acknowledged);
+    const known = (this.#acknowledged ??= new Map());
+    for (const callId of plan.call_ids) if (!known.has(callId)) known.set(callId, acknowledged);
     return this.#keptAt(number) ?? { entry, number };
   }
 
@@ -123,7 +123,7 @@ export class Appends {
   #newestFor(callIds: readonly string[]): Acknowledged | null {
     let newest: Acknowledged | null = null;
     for (const callId of callIds) {
-      const found = this.#acknowledged.get(callId);
+      const found = this.#acknowledged?.get(callId);
       if (found !== undefined && found.number > (newest?.number ?? -1)) newest = found;
     }
     return newest;
@@ -150,7 +150,7 @@ export class Appends {
     try {
       const plan = this.#plan(items);
       // The output that says a call was aborted is the engine's own: nobody ever sent it.
-      const acknowledged = plan.call_ids.every((callId) => this.#acknowledged.has(callId));
+      const acknowledged = plan.call_ids.every((callId) => this.#acknowledged?.has(callId) === true);
       if (plan.resend && plan.call_ids.length > 0 && acknowledged)
         return this.#acknowledgedBefore(plan.call_ids);
     } catch (refusal) {

@@ -6,8 +6,7 @@
  *   K3  Virtual time moves only by hand. Timers fire in order of due time, then of setting, and all that one timer made
  *       runnable runs before the next fires; so the same calls give the same order on every run.
  */
-import { addAbortListener } from 'node:events';
-
+import { onAbort } from './abort.js';
 import type { Clock, Timer } from './ports.js';
 import { processTime, SystemTimer, type TimeSource } from './system-timer.js';
 import { TimerHeap, type HeapTimer } from './timer-heap.js';
@@ -47,7 +46,7 @@ async function waitFor(set: (callback: () => void) => Timer, signal: AbortSignal
   signal.throwIfAborted();
   const wait = deferred<void>();
   using _timer = set(wait.resolve);
-  using _abort = addAbortListener(signal, () => wait.reject(signal.reason));
+  using _abort = onAbort(signal, () => wait.reject(signal.reason));
   await wait.promise;
 }
 

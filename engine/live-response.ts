@@ -5,10 +5,11 @@
  *   R1  Exactly one terminal entry; the log is sealed with it. `settled` never rejects.
  *   R2  Whatever it holds on to (timers, listeners, the sampler's session) is gone when `settled` resolves.
  */
+import { onAbort } from './abort.js';
 import { Appends } from './appends.js';
 import { EventLog } from './event-log.js';
 import { deferred } from './clock.js';
-import { entryBytes, noUsage, type LogEntry, type TurnUsage } from './log-entry.js';
+import { entryBytes, noUsage, type LogEntry, type Step, type TurnUsage } from './log-entry.js';
 import { RolloutEnd, type Outcome } from './outcome.js';
 import type { Timer } from './ports.js';
 import { nativeEvent } from './projection.js';
@@ -28,6 +29,8 @@ export interface Settlement {
   readonly stage_runs: Readonly<StageRuns>;
 }
 
+const nothing = (): void => undefined;
+
 export type AppendAccepted = Extract<ServerEvent, { type: 'response.append.accepted' }>;
 
 export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent> {
@@ -43,6 +46,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   readonly #onSettled: (settlement: Settlement) => void;
   #snapshot: Snapshot | null = null;
   #settlement: Settlement | null = null;
+  #listener: Disposable | null = null;
   #deadline: Timer | null = null;
   #keepalive: Timer | null = null;
   #pushedAt: number;
@@ -109,10 +113,12 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
       this.#deadline = clock.after(limits.rolloutMsMax, () =>
         this.#end({ status: 'incomplete', reason: 'rollout_expired' }),
       );
-    const entries = this.#rollout.run();
-    const created = await entries.next();
-    if (created.done !== true) this.#push(created.value);
-    void this.#pump(entries);
+    // Held all along, so that the waits of every turn find a listener that is there already.
+    this.#listener = onAbort(this.#parts.signal, nothing);
+    const steps = this.#rollout.run();
+    const created = await steps.next();
+    if (created.done !== true) for (const entry of created.value) this.#push(entry);
+    void this.#pump(steps);
   }
 
   /**
@@ -204,9 +210,9 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     throw refusal;
   }
 
-  async #pump(entries: AsyncGenerator<LogEntry, void>): Promise<void> {
+  async #pump(steps: AsyncGenerator<Step, void>): Promise<void> {
     try {
-      for await (const entry of entries) this.#push(entry);
+      for await (const step of steps) for (const entry of step) this.#push(entry);
     } catch (fault) {
       // Only a defect of the engine itself gets here; the client still gets its one terminal event.
       process.emitWarning(fault instanceof Error ? fault : String(fault), { code: 'LONG_RESPONSE_ROLLOUT' });
@@ -232,6 +238,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
 
   #seal(outcome: Outcome): Settlement {
+    this.#listener?.[Symbol.dispose]();
     this.#deadline?.[Symbol.dispose]();
     this.#keepalive?.[Symbol.dispose]();
     this.#log.seal();

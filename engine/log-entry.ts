@@ -86,6 +86,9 @@ export type LogEntry =
       readonly usage: TurnUsage;
     };
 
+/** Entries that enter the log together: handed over one by one, each would cost a round of promises. */
+export type Step = readonly LogEntry[];
+
 export const noUsage: TurnUsage = { held: 0, read: 0, output: 0, reasoning: 0 };
 
 /** Estimated resident bytes of an entry: a measured 160 for the object and its fixed fields, 2 per character. */

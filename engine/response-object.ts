@@ -120,7 +120,7 @@ export class Snapshot {
   readonly #createdAt: number;
   readonly #output: OutputItem[] = [];
   /** Calls announced and not answered. */
-  readonly #owed = new Set<string>();
+  #owed: readonly string[] = [];
   #usage: TurnUsage | null = null;
   #settled: Pick<ResponseObject, 'status' | 'error' | 'incomplete_details' | 'completed_at'> | null = null;
   #required: Extract<LogEntry, { type: 'response.done' }>['required_input'] = [];
@@ -147,7 +147,7 @@ export class Snapshot {
 
   /** Whether that call has been announced and not been answered. */
   announced(callId: string): boolean {
-    return this.#owed.has(callId);
+    return this.#owed.includes(callId);
   }
 
   get usage(): TurnUsage | null {
@@ -158,7 +158,7 @@ export class Snapshot {
     switch (entry.type) {
       case 'response.output_item.added': {
         const callId = callIdOf(entry.item);
-        if (callId !== null) this.#owed.add(callId);
+        if (callId !== null) this.#owed = [...this.#owed, callId];
         break;
       }
       case 'response.output_item.done':
@@ -169,7 +169,7 @@ export class Snapshot {
         this.#count(entry.usage);
         break;
       case 'response.append.accepted':
-        for (const callId of entry.call_ids) this.#owed.delete(callId);
+        this.#owed = this.#owed.filter((callId) => !entry.call_ids.includes(callId));
         this.#required = entry.required_input;
         break;
       case 'response.settled':
@@ -185,7 +185,9 @@ export class Snapshot {
   snapshot(): ResponseObject {
     const ended = Object.values(this.#output); // Leaves out the places of items that are still open.
     const output =
-      this.#settled === null || this.#settled.status === 'completed' ? ended : unfinish(ended, this.#owed);
+      this.#settled === null || this.#settled.status === 'completed'
+        ? ended
+        : unfinish(ended, new Set(this.#owed));
     const usage = this.#usage === null ? null : wireUsage(this.#usage);
     return { ...this.created(), ...this.#settled, output, usage };
   }

@@ -11,7 +11,7 @@
  */
 import { entriesOf, RolloutContext } from './context.js';
 import { takeIn } from './intake.js';
-import type { LogEntry, TurnUsage } from './log-entry.js';
+import type { Step, TurnUsage } from './log-entry.js';
 import { failedBy, orFailed, RolloutEnd, type Outcome } from './outcome.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
@@ -105,9 +105,9 @@ export class Rollout {
    * Everything from the first entry to the last. `admit` comes before it, apart, so that a refused create leaves no log
    * and an admitted one does not hold on to the client's own words.
    */
-  async *run(): AsyncGenerator<LogEntry, void> {
-    yield { type: 'response.created' };
-    yield { type: 'response.in_progress' };
+  async *run(): AsyncGenerator<Step, void> {
+    yield [{ type: 'response.created' }];
+    yield [{ type: 'response.in_progress' }];
     let outcome: Outcome;
     try {
       outcome = yield* this.#turns();
@@ -115,7 +115,7 @@ export class Rollout {
       outcome = this.#outcomeOf(fault);
     }
     this.#ended = true;
-    yield* this.#turn?.close() ?? [];
+    yield this.#turn?.close() ?? [];
     yield* this.#post(outcome);
   }
 
@@ -127,7 +127,7 @@ export class Rollout {
   }
 
   /** Turns until something ends them, a suspension between any two. A warm-up is a turn 0 that samples nothing. */
-  async *#turns(): AsyncGenerator<LogEntry, Outcome> {
+  async *#turns(): AsyncGenerator<Step, Outcome> {
     const { handOff, limits, signal, clock } = this.#parts;
     const warmUp = this.#request.generate === false;
     if (warmUp && handOff === 'complete') return { status: 'completed' };
@@ -143,7 +143,7 @@ export class Rollout {
       const suspension = this.#suspension;
       const required_input = suspension.requiredInput;
       const usage = this.#context.takeTurnUsage();
-      yield { type: 'response.done', turn: number, output, required_input, usage };
+      yield [{ type: 'response.done', turn: number, output, required_input, usage }];
       this.#model?.session.suspend();
       await suspension.resumed(signal, clock, limits.suspensionMsMax);
       // Both in one step: an append that comes now finds either the old ledger, unread, or the new one.
@@ -170,7 +170,7 @@ export class Rollout {
   }
 
   /** Samples one turn into the log and the transcript. */
-  async *#sample(number: number): AsyncGenerator<LogEntry, Turn> {
+  async *#sample(number: number): AsyncGenerator<Step, Turn> {
     if (this.#model === null) throw new Error('a turn began before the model was resolved');
     const { signal, clock, limits, mintId } = this.#parts;
     const { sampler, session } = this.#model;
@@ -189,10 +189,11 @@ export class Rollout {
     while (turn.cut === null) {
       const step = await watch.next();
       if (step.done === true) break;
-      yield* turn.accept(step.value);
+      const entries = turn.accept(step.value);
+      if (entries.length > 0) yield entries;
     }
     if (turn.open && turn.cut === null) throw new Error('the sampler ended its turn inside an item');
-    yield* turn.close();
+    if (turn.open) yield turn.close();
     if (demandsCall(rules.choice) && turn.calls === 0 && turn.cut === null)
       throw new ProtocolError('server_error', 'The model made no call although tool_choice demands one.');
     await this.#closeTurn(turn, signal);
@@ -214,7 +215,7 @@ export class Rollout {
     return reason instanceof RolloutEnd ? reason.outcome : failedBy(reason);
   }
 
-  async *#post(outcome: Outcome): AsyncGenerator<LogEntry, void> {
+  async *#post(outcome: Outcome): AsyncGenerator<Step, void> {
     const { stages, receipts, clock, limits } = this.#parts;
     const bound = new AbortController();
     using _deadline = clock.after(limits.postMsMax, () =>
@@ -226,7 +227,7 @@ export class Rollout {
     const passage = this.#postPassage(ended, bound.signal);
     await stages.finish(passage, receipts, true);
     if (ended.status === 'completed') passage.outcome = await this.#abandon(passage.outcome, bound.signal);
-    yield { type: 'response.settled', outcome: passage.outcome, usage: this.#context.takeTurnUsage() };
+    yield [{ type: 'response.settled', outcome: passage.outcome, usage: this.#context.takeTurnUsage() }];
     await stages.finish(passage, receipts, false);
   }
 

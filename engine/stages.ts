@@ -124,7 +124,7 @@ export class Receipts {
   static readonly keptMax = 64;
   readonly newest: Receipt[] = [];
   /** Sums over the receipts that are no longer kept. */
-  readonly #older: StageRuns = {};
+  #older: StageRuns | null = null;
   readonly #total: StageRuns;
 
   /** @param total sums over every Response of the engine, kept along. */
@@ -133,14 +133,14 @@ export class Receipts {
   }
 
   add(receipt: Receipt): void {
-    if (this.newest.length === Receipts.keptMax) count(this.#older, this.newest.shift());
+    if (this.newest.length === Receipts.keptMax) count((this.#older ??= {}), this.newest.shift());
     this.newest.push(receipt);
     count(this.#total, receipt);
   }
 
   /** Sums over all receipts, kept or not. */
   get runs(): StageRuns {
-    const runs = structuredClone(this.#older);
+    const runs = structuredClone(this.#older ?? {});
     for (const receipt of this.newest) count(runs, receipt);
     return runs;
   }

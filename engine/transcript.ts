@@ -26,7 +26,8 @@ class Segment {
   readonly entries: Placed[] = [];
   /** Index of each call and of each output, by call_id. */
   readonly calls = new Map<string, number>();
-  readonly outputs = new Map<string, number>();
+  /** Made with the first output: most segments are asked for while they wait for it. */
+  outputs: Map<string, number> | null = null;
 
   constructor(parent: Segment | null, base: number) {
     this.parent = parent;
@@ -83,7 +84,7 @@ export class Transcript {
       const opens = callIdOf(entry.item, 'calls');
       if (opens !== null) segment.calls.set(opens, index);
       const answers = callIdOf(entry.item, 'outputs');
-      if (answers !== null) segment.outputs.set(answers, index);
+      if (answers !== null) (segment.outputs ??= new Map()).set(answers, index);
     }
     return new Transcript(segment, this.length + entries.length);
   }
@@ -130,7 +131,7 @@ export class Transcript {
 
   #find(index: Index, callId: string): Item | null {
     for (let segment: Segment | null = this.#segment; segment !== null; segment = segment.parent) {
-      const at = segment[index].get(callId);
+      const at = segment[index]?.get(callId);
       if (at !== undefined && at < this.length && at < this.#limitOf(segment)) return this.at(at).item;
     }
     return null;

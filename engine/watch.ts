@@ -4,8 +4,7 @@
  *   W1  One listener and at most one timer per turn, both gone when the turn is over (S3).
  *   W2  A sampler that was left behind is asked to return; what it still says is nobody's.
  */
-import { addAbortListener } from 'node:events';
-
+import { onAbort } from './abort.js';
 import { deferred } from './clock.js';
 import type { Clock, Timer } from './ports.js';
 import { ProtocolError } from './protocol/errors.js';
@@ -25,7 +24,7 @@ export class Watch<T> implements Disposable {
     this.#clock = clock;
     this.#silenceMsMax = silenceMsMax;
     this.#lastStepAt = clock.now();
-    this.#abortListener = addAbortListener(signal, () => this.#end(signal.reason));
+    this.#abortListener = onAbort(signal, () => this.#end(signal.reason));
     this.#timer = clock.after(silenceMsMax, () => this.#checkSilence());
   }
 
@@ -76,6 +75,6 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
     throw signal.reason;
   }
   const aborted = deferred<never>();
-  using _listener = addAbortListener(signal, () => aborted.reject(signal.reason));
+  using _listener = onAbort(signal, () => aborted.reject(signal.reason));
   return await Promise.race([promise, aborted.promise]);
 }

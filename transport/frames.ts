@@ -1,11 +1,35 @@
-/** Log entries as frames, serialised once per event. Deltas, nine tenths of all frames, skip JSON.stringify. */
+/**
+ * Log entries as frames, serialised once per event. Deltas, nine tenths of all frames, skip JSON.stringify. A frame
+ * says what `nativeEvent` says, in whatever order of fields.
+ */
 import type { LogEntry, LiveResponse, ProtocolError, ServerEvent } from '../engine/index.js';
+import type { StreamEntry } from '../engine/log-entry.js';
 
 /** An entry as the text of its frame. Native frames name their Response, because many share a socket. */
 export function entryFrame(entry: LogEntry, number: number, response: LiveResponse, named: boolean): string {
-  if ('delta' in entry) return deltaFrame(entry, number, named ? response.id : null);
-  const event = response.event(entry, number);
-  return JSON.stringify(named && !('response' in event) ? { ...event, response_id: response.id } : event);
+  const responseId = named ? response.id : null;
+  if ('delta' in entry) return deltaFrame(entry, number, responseId);
+  switch (entry.type) {
+    case 'response.created':
+    case 'response.in_progress':
+    case 'response.settled':
+    case 'response.done':
+    case 'response.append.accepted':
+      return JSON.stringify(response.event(entry, number));
+    default:
+      return streamFrame(entry, number, responseId);
+  }
+}
+
+/** An entry whose event is the entry itself: what the event adds is written behind it, and nothing is copied. */
+function streamFrame(
+  entry: Exclude<StreamEntry, { delta: string }>,
+  number: number,
+  responseId: string | null,
+): string {
+  const logprobs = entry.type === 'response.output_text.done' ? ',"logprobs":[]' : '';
+  const id = responseId === null ? '' : `,"response_id":"${responseId}"`;
+  return `${JSON.stringify(entry).slice(0, -1)},"sequence_number":${number}${id}${logprobs}}`;
 }
 
 /** Ids and types are our own and need no escaping; only the delta is quoted. */

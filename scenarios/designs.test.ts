@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { o200kTokenizer, VirtualClock } from '../../engine/index.js';
+import { o200kTokenizer, VirtualClock } from '../engine/index.js';
 import {
   builtinScenarios,
   parseScenario,
@@ -9,13 +9,13 @@ import {
   rolloutRequest,
   toolOutputs,
   type Scenario,
-} from '../../scenarios/index.js';
-import { scenarioScript } from '../../scenarios/model.js';
-import { Client } from '../client.js';
-import type { RolloutReport } from '../client-report.js';
-import { builtinDesigns } from '../designs.js';
-import { anonymous } from '../testing/events.js';
-import { overEveryNetwork, type Wire } from '../testing/wire.js';
+} from './index.js';
+import { scenarioScript } from './model.js';
+import { Client } from '../transport/client.js';
+import type { RolloutReport } from '../transport/client-report.js';
+import { builtinDesigns } from '../transport/designs.js';
+import { anonymous } from '../transport/testing/events.js';
+import { overEveryNetwork, type Wire } from '../transport/testing/wire.js';
 
 const tokenizer = o200kTokenizer(new VirtualClock());
 
