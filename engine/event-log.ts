@@ -45,6 +45,10 @@ export class EventLog<Entry> {
     return this.#bytes;
   }
 
+  get newest(): Entry | undefined {
+    return this.#entries.at(-1);
+  }
+
   get sealed(): boolean {
     return this.#sealed;
   }

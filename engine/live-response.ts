@@ -96,6 +96,11 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   get lastNumber(): number {
     return this.#log.next - 1;
   }
+  /** Whether the newest log entry is a delta. */
+  get newestIsToken(): boolean {
+    const { newest } = this.#log;
+    return newest !== undefined && 'delta' in newest;
+  }
   /** Estimated resident bytes of the log. */
   get logBytes(): number {
     return this.#log.bytes;

@@ -1,7 +1,9 @@
 /**
  * What goes out on one socket: frames of its own (errors, acknowledgements) and feeds that follow Responses.
  *
- *   O1  All that is ready in one turn of the event loop leaves in one write: a frame sent alone costs a system call.
+ *   O1  All that is ready in one turn of the event loop leaves in one write: a frame sent alone costs a system call. The
+ *       first token of such a turn goes ahead with what stands before it: somebody waits for it, and what the loop does
+ *       with the rest of an instant turn would come before it.
  *   O2  Nothing is read from a log while the socket's buffer is full, and one write reads no more than fills it, so a
  *       slow client lags in the log (S6), and only itself. A socket that stays full for `drainMsMax`, whose place in the
  *       log is gone, or that earns more than `frameBytesMax` of answers while it is full, is closed with 1013.
@@ -51,6 +53,8 @@ export class Outbox {
   readonly #feeds = new Set<Feed>();
   #ready = new Set<Feed>();
   #scheduled = false;
+  /** A token has been written ahead in this turn of the loop. */
+  #led = false;
   #full = false;
   #closed = false;
 
@@ -96,9 +100,24 @@ export class Outbox {
 
   #await(feed: Feed): void {
     feed.leave(); // A flush reads feeds that still wait.
-    feed.leave = feed.response.whenBeyond(feed.next, () => {
-      this.#ready.add(feed);
-      this.#schedule();
+    feed.leave = feed.response.whenBeyond(feed.next, () => this.#grown(feed));
+  }
+
+  /** A feed has something to send. Until a token has led the way, the feed is watched further for one. */
+  #grown(feed: Feed): void {
+    this.#ready.add(feed);
+    this.#schedule();
+    if (this.#led || this.#full || this.#closed) return;
+    if (feed.response.newestIsToken) this.#lead();
+    else if (!feed.response.endsAt(feed.response.lastNumber))
+      feed.leave = feed.response.whenBeyond(feed.response.lastNumber + 1, () => this.#grown(feed));
+  }
+
+  /** Writes ahead, once in a turn of the loop. A microtask later, because a log may not be read while it is written to. */
+  #lead(): void {
+    this.#led = true;
+    queueMicrotask(() => {
+      if (!this.#closed && !this.#full) this.#write();
     });
   }
 
@@ -108,6 +127,7 @@ export class Outbox {
     // After the callbacks and promises of this turn of the loop, so that their frames leave together (O1).
     setImmediate(() => {
       this.#scheduled = false;
+      this.#led = false;
       if (!this.#closed && !this.#full) this.#write();
     });
   }
