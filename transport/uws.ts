@@ -93,9 +93,7 @@ function takePort(app: TemplatedApp, options: ListenOptions): Promise<us_listen_
       if (listenSocket === false) reject(new Error(`Cannot listen on ${options.host}:${options.port}.`));
       else resolve(listenSocket);
     };
-    // The library's types know no `listen` with both a host and options.
-    // oxlint-disable-next-line typescript/unbound-method -- `apply` binds it
-    Reflect.apply(app.listen, app, [options.host, options.port, exclusivePort, listening]);
+    app.listen(options.host, options.port, exclusivePort, listening);
   });
 }
 
@@ -121,7 +119,7 @@ function makeBehavior(
       }
       const offer = (name: string): string => handshake.headers.get(name) ?? '';
       const [protocol = ''] = offer('sec-websocket-protocol').split(',');
-      response.upgrade<UserState>(
+      response.upgrade(
         { handshake },
         offer('sec-websocket-key'),
         protocol.trim(),

@@ -6,7 +6,7 @@
  *   floor US JSON    keeps busy for so many microseconds, parses the JSON, and sends the events that were kept,
  *                    serialised anew, in one write: what any server of these frames has to do, and nothing else.
  */
-import uws from 'uWebSockets.js';
+import uws, { type WebSocket } from 'uWebSockets.js';
 
 import { offer } from './child.js';
 
@@ -27,7 +27,7 @@ function keepBusy(us: number): void {
   while (performance.now() < until);
 }
 
-function onFrame(socket: uws.WebSocket<unknown>, text: string): void {
+function onFrame(socket: WebSocket<unknown>, text: string): void {
   const word = text.slice(0, text.indexOf(' '));
   const number = Number.parseInt(text.slice(word.length + 1, word.length + 9), 10);
   if (word === 'echo') socket.send(answerOf(number), false);
@@ -48,7 +48,7 @@ app.ws('/*', {
   maxPayloadLength: 1024 * 1024,
   message: (socket, frame) => onFrame(socket, Buffer.from(frame).toString()),
 });
-app.listen('127.0.0.1', 0, (listening) => {
+app.listen('127.0.0.1', 0, 0, (listening) => {
   if (listening === false) throw new Error('the echo found no port');
   offer(`http://127.0.0.1:${uws.us_socket_local_port(listening)}`);
 });

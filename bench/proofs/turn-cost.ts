@@ -17,9 +17,9 @@ import { startChild } from './child.js';
 import { medianOf, medianText, type Median } from './median.js';
 
 export interface TurnCostOptions {
-  /** Measured rollouts of append and of chain. Default 20. */
+  /** Measured rollouts of append and of chain. Default 40. */
   readonly rollouts?: number;
-  /** Replay windows of each size. Default 5. */
+  /** Replay windows of each size. Default 3. */
   readonly replays?: number;
   readonly onProgress?: (line: string) => void;
 }
@@ -140,7 +140,7 @@ function costOf(design: Design, readings: readonly Reading[]): TurnCost {
 }
 
 export async function run(options: TurnCostOptions = {}): Promise<TurnCostResult> {
-  const { rollouts = 20, replays = 5, onProgress } = options;
+  const { rollouts = 40, replays = 3, onProgress } = options;
   await using server = await startChild('model-server');
   const readings: Reading[] = [];
   const planned = [...plan(warmUps, 1), ...plan(rollouts, replays)];
