@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -108,6 +108,38 @@ test('talk sends what is typed and prints what comes back', async (t) => {
   assert.equal(code, 0);
   assert.equal(events[0]?.type, 'response.created');
   assert.equal(events.at(-1)?.type, 'response.completed');
+});
+
+test('talk ends when every line has been answered, refused appends and unknown events among them', async (t) => {
+  const { url } = await served(t, '--tps', 'Infinity');
+  const child = spawn(process.execPath, [cli, 'talk', url], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const events: { type: string; error?: { code: string } }[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => events.push(JSON.parse(line)));
+  child.stdin.end(
+    '{"type":"response.append","response_id":"resp_none","input":[]}\n{"type":"response.fly"}\n',
+  );
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 0);
+  assert.deepEqual(
+    events.map(({ type, error }) => [type, error?.code]),
+    [
+      ['response.append.failed', 'response_not_found'],
+      ['error', 'unknown_event_type'],
+    ],
+  );
+});
+
+test('a refused upgrade is told in the words of the server', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'long-response-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'keys'), 'sk-right\n');
+  const { url } = await served(t, '--keys-file', join(folder, 'keys'));
+  await assert.rejects(
+    Client.connect({ url, design: 'append', key: 'sk-wrong' }),
+    /status 401: Incorrect or missing API key/,
+  );
+  await using client = await Client.connect({ url, design: 'append', key: 'sk-right' });
+  assert.equal(client.open, true);
 });
 
 test('compare on a small run prints the headline first and writes rows that agree with the designs', async (t) => {

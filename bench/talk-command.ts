@@ -41,9 +41,15 @@ async function run(url: string, words: TalkWords): Promise<void> {
   client.onEvent = (event) => {
     process.stdout.write(`${JSON.stringify(event)}\n`);
     if (
-      ['response.completed', 'response.failed', 'response.incomplete', 'response.done', 'error'].includes(
-        event.type,
-      )
+      [
+        'response.completed',
+        'response.failed',
+        'response.incomplete',
+        'response.done',
+        'response.append.failed',
+        'response.attached',
+        'error',
+      ].includes(event.type)
     )
       owed--;
     if (owed <= 0) idle.reached();

@@ -5,6 +5,9 @@
  *   Q2  Frames are stamped as they arrive, before they are parsed.
  *   Q3  A socket that closes rejects every rollout on it; nothing waits for ever.
  */
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+
 import { WebSocket } from 'ws';
 
 import { deferred, serverEventSchema, trustedServerEventSchema, type ServerEvent } from '../engine/index.js';
@@ -19,6 +22,14 @@ export interface ConnectOptions {
   readonly key?: string;
   /** Checks every frame against the schema of its event: for tests, since a check costs more than the parse. */
   readonly checked?: boolean;
+}
+
+/** What the server says where it refuses an upgrade, in its own words where it has any. */
+async function refusalOf(answer: IncomingMessage): Promise<RolloutError> {
+  const body = await text(answer);
+  const [, message] = /"message":"((?:[^"\\]|\\.)*)"/.exec(body) ?? [];
+  const status = `The server refused the socket with status ${answer.statusCode ?? 'unknown'}`;
+  return new RolloutError('upgrade_refused', message === undefined ? `${status}.` : `${status}: ${message}`);
 }
 
 function socketUrl({ url, design }: ConnectOptions): URL {
@@ -74,6 +85,9 @@ export class Client implements AsyncDisposable {
     const opened = deferred<void>();
     socket.once('open', opened.resolve);
     socket.once('error', opened.reject);
+    socket.once('unexpected-response', (_, answer) => {
+      refusalOf(answer).then(opened.reject, opened.reject);
+    });
     await opened.promise;
     socket.off('error', opened.reject);
     return new Client(socket, options);

@@ -10,6 +10,8 @@
  *   the most punctual delta of the stream, which is stricter: a first delta that was late excuses nothing.
  *
  * A stream's rate is its tokens after the first delta over the time from there to the last delta.
+ * All streams also end at once: each then sends its 40 kB of text four times, in the events that close it, and the
+ * last deltas wait behind 10 MB of them. The largest lateness is theirs.
  * Real: server, engine, sockets, timers; client and server are a process each. Simulated: the model.
  */
 import { deferred, trustedServerEventSchema } from '../../engine/index.js';

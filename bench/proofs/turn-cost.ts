@@ -17,7 +17,7 @@ import { startChild } from './child.js';
 import { medianOf, medianText, type Median } from './median.js';
 
 export interface TurnCostOptions {
-  /** Measured rollouts of append and of chain. Default 40. */
+  /** Measured rollouts of append and of chain. Default 30. */
   readonly rollouts?: number;
   /** Replay windows of each size. Default 3. */
   readonly replays?: number;
@@ -140,7 +140,7 @@ function costOf(design: Design, readings: readonly Reading[]): TurnCost {
 }
 
 export async function run(options: TurnCostOptions = {}): Promise<TurnCostResult> {
-  const { rollouts = 40, replays = 3, onProgress } = options;
+  const { rollouts = 30, replays = 3, onProgress } = options;
   await using server = await startChild('model-server');
   const readings: Reading[] = [];
   const planned = [...plan(warmUps, 1), ...plan(rollouts, replays)];
