@@ -142,6 +142,21 @@ test('a refused upgrade is told in the words of the server', async (t) => {
   assert.equal(client.open, true);
 });
 
+test('compare refuses a server that does not play scenarios', async (t) => {
+  const { url } = await served(t, '--demo', '--tps', 'Infinity');
+  const { code, stderr } = await ran(
+    'compare',
+    '--server',
+    url,
+    '--scenario',
+    'claim-regime',
+    '--blocks',
+    '1',
+  );
+  assert.equal(code, 1);
+  assert.match(stderr, /made 2 turns of a rollout of claim-regime that has 21; start it with --scenarios/);
+});
+
 test('compare on a small run prints the headline first and writes rows that agree with the designs', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'long-response-'));
   t.after(() => rmSync(folder, { recursive: true }));

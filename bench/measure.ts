@@ -1,5 +1,5 @@
 /** One rollout of one arm, measured at the client: a fresh socket, then the rollout, then the counters' difference. */
-import { rolloutRequest, toolOutputs, type Scenario } from '../scenarios/index.js';
+import { rolloutOf, rolloutRequest, toolOutputs, type Scenario } from '../scenarios/index.js';
 import { Client, type RolloutReport, type TurnReport } from '../transport/index.js';
 import type { Arm } from './arms.js';
 import { readCounters, stageRunsBetween, type Tally } from './counters.js';
@@ -91,6 +91,14 @@ function toolMs(slowest: ReadonlyMap<number, number>): number {
   return [...slowest.values()].reduce((sum, ms) => sum + ms, 0);
 }
 
+/** A server with another model would complete too, and its figures would mean nothing. */
+function requirePlayed({ turns, status }: RolloutReport, scenario: Scenario, expected: number): void {
+  if (status !== 'completed' || turns.length === expected) return;
+  throw new Error(
+    `the server made ${turns.length} turns of a rollout of ${scenario.name} that has ${expected}; start it with --scenarios`,
+  );
+}
+
 /** @throws RolloutError where the server refuses or the socket closes. */
 export async function measureRollout(
   server: ServerAddress,
@@ -123,6 +131,7 @@ export async function measureRollout(
       return output.text;
     },
   });
+  requirePlayed(report, scenario, rolloutOf(scenario, seed, rollout).turns.length);
   const used = process.cpuUsage(cpu);
   const after = await readCounters(server.url, server.key);
   return {

@@ -6,7 +6,7 @@
  *
  *   S4  Only this loop advances a rollout. Everybody else records and signals.
  *   S5  Post-inference runs once on every outcome of an admitted rollout, with the outcome in its input and a bounded
- *       signal of its own. A refused create runs none: the generator throws before its first entry.
+ *       signal of its own. A refused create runs none: `admit` throws before there is a log.
  *   S8  Every wait takes the rollout's signal and goes through a port.
  */
 import { entriesOf, RolloutContext } from './context.js';
