@@ -9,6 +9,7 @@ import { onAbort } from './abort.js';
 import { Appends } from './appends.js';
 import { EventLog } from './event-log.js';
 import { deferred } from './clock.js';
+import { Keepalive } from './keepalive.js';
 import { entryBytes, noUsage, type LogEntry, type Step, type TurnUsage } from './log-entry.js';
 import { RolloutEnd, type Outcome } from './outcome.js';
 import type { Timer } from './ports.js';
@@ -48,8 +49,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #settlement: Settlement | null = null;
   #listener: Disposable | null = null;
   #deadline: Timer | null = null;
-  #keepalive: Timer | null = null;
-  #pushedAt: number;
+  readonly #keepalive: Keepalive;
   readonly #appends: Appends;
 
   /** @param onSettled called once, just before `settled` resolves. It must not throw. */
@@ -61,7 +61,9 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     this.#rollout = new Rollout(parts);
     this.#log = new EventLog({ bytesMax: parts.limits.logBytesMax, bytesOf: entryBytes });
     this.#appends = new Appends(this.#rollout, this.#log, parts, (entry) => this.#push(entry));
-    this.#pushedAt = parts.clock.now();
+    this.#keepalive = new Keepalive(this.#log, parts.clock, parts.limits.keepaliveMs, () =>
+      this.#push({ type: 'response.in_progress' }),
+    );
     const settled = deferred<Settlement>();
     this.settled = settled.promise;
     this.#settle = settled.resolve;
@@ -165,7 +167,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   /** Calls back once when entry `number` exists or none will; returns the way out of the wait. */
   whenBeyond(number: number, callback: () => void): () => void {
     const leave = this.#log.whenBeyond(number, callback);
-    this.#armKeepalive();
+    this.#keepalive.arm();
     return leave;
   }
 
@@ -190,7 +192,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
       }
     } finally {
       leave();
-      this.#disarmKeepalive();
+      this.#keepalive.disarm();
     }
   }
 
@@ -245,7 +247,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #seal(outcome: Outcome): Settlement {
     this.#listener?.[Symbol.dispose]();
     this.#deadline?.[Symbol.dispose]();
-    this.#keepalive?.[Symbol.dispose]();
+    this.#keepalive.end();
     this.#log.seal();
     const { usage, turnNumber: turns } = this.#rollout;
     this.#settlement = { outcome, usage, turns, stage_runs: this.stageRuns };
@@ -256,7 +258,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #push(said: LogEntry): number {
     const entry = this.#upToDate(said);
     this.#snapshot?.apply(entry, this.#parts.clock.unixSeconds());
-    this.#pushedAt = this.#parts.clock.now();
+    this.#keepalive.heard();
     const number = this.#log.push(entry);
     if (entry.type === 'response.settled') this.#seal(entry.outcome);
     return number;
@@ -264,25 +266,5 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   #end(outcome: Outcome): void {
     this.#controller.abort(new RolloutEnd(outcome));
-  }
-
-  /** A Response that nobody reads keeps no timer. Whoever reads next sets it again. */
-  #disarmKeepalive(): void {
-    if (this.#log.waiting > 0) return;
-    this.#keepalive?.[Symbol.dispose]();
-    this.#keepalive = null;
-  }
-
-  /** Sets the keepalive while somebody reads: after a silence it logs one more `response.in_progress`. */
-  #armKeepalive(): void {
-    const { clock, limits } = this.#parts;
-    if (this.#keepalive !== null || this.#log.waiting === 0) return;
-    const left = this.#pushedAt + limits.keepaliveMs - clock.now();
-    this.#keepalive = clock.after(Math.max(left, 1), () => {
-      this.#keepalive = null;
-      if (this.#log.sealed || this.#log.waiting === 0) return;
-      if (clock.now() - this.#pushedAt >= limits.keepaliveMs) this.#push({ type: 'response.in_progress' });
-      this.#armKeepalive();
-    });
   }
 }
