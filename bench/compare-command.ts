@@ -96,7 +96,8 @@ async function run(words: CompareWords): Promise<void> {
   };
   process.stdout.write(`${openingLine(parameters)}\n\n`);
   const interrupted = new AbortController();
-  process.once('SIGINT', () => {
+  process.on('SIGINT', () => {
+    if (interrupted.signal.aborted) process.exit(130);
     process.stderr.write('\nending after the rollout under way; once more to stop at once\n');
     interrupted.abort();
   });

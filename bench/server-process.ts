@@ -43,7 +43,13 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
     String(options.prefillTokensPerSecond),
     ...(options.words ?? []),
   ];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, words, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own: Ctrl-C in the terminal is for the measuring process, which still needs its server.
+    detached: true,
+  });
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
   const said: string[] = [];
   child.stderr.on('data', (chunk: Buffer) => {
     said.push(chunk.toString());
@@ -63,6 +69,7 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
     address: { url },
     pid: child.pid,
     async [Symbol.asyncDispose]() {
+      process.off('exit', kill);
       if (child.exitCode !== null) return;
       const exited = once(child, 'exit');
       child.kill('SIGTERM');
