@@ -1,11 +1,11 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 
-import { openedCallId, takeIn } from './intake.js';
+import { takeIn } from './intake.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { assistant, call, entry, output, transcriptOf, user } from './samplers/testing/turns.js';
-import { Transcript } from './transcript.js';
+import { openedCallId, Transcript } from './transcript.js';
 
 const none = Transcript.empty;
 /** A conversation that owes calls a, b and c, and has answered one before. */

@@ -8,15 +8,9 @@
  *   K5  No item id stands twice in one input.
  */
 import { ProtocolError } from './protocol/errors.js';
-import { isOpaque, isToolCall, type Item } from './protocol/items.js';
-import { answeredCallId, outputTypeFor } from './suspension.js';
-import type { Transcript } from './transcript.js';
-
-/** The call_id a call item opens, or null. */
-export function openedCallId(item: Item): string | null {
-  if (isToolCall(item)) return item.call_id;
-  return isOpaque(item) && item.type.endsWith('_call') && item.call_id !== undefined ? item.call_id : null;
-}
+import type { Item } from './protocol/items.js';
+import { answeredCallId, requireOutputType } from './suspension.js';
+import { openedCallId, type Transcript } from './transcript.js';
 
 function refuseTwinIds(items: readonly Item[]): void {
   const seen = new Set<string>();
@@ -63,12 +57,7 @@ class Pairing {
           param: `${param}.call_id`,
         },
       );
-    if (item.type !== outputTypeFor(type))
-      throw new ProtocolError(
-        'wrong_output_type',
-        `Call "${callId}" is a ${type}; it is answered by ${outputTypeFor(type)}, not ${item.type}.`,
-        { param: `${param}.type` },
-      );
+    requireOutputType(item, callId, type, param);
     if (this.#answered.has(callId) || this.#kept.output(callId) !== null)
       throw new ProtocolError('call_already_answered', `Call "${callId}" is answered twice.`, {
         param: `${param}.call_id`,

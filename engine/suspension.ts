@@ -194,13 +194,21 @@ export class Suspension {
           param: `${param}.call_id`,
         },
       );
-    if (item.type !== outputTypeFor(type))
-      throw new ProtocolError(
-        'wrong_output_type',
-        `Call "${callId}" is a ${type}; it is answered by ${outputTypeFor(type)}, not ${item.type}.`,
-        { param: `${param}.type` },
-      );
+    requireOutputType(item, callId, type, param);
   }
+}
+
+/**
+ * @param param where the item stands in the client's event.
+ * @throws ProtocolError `wrong_output_type` where the item is not the kind of output that answers such a call.
+ */
+export function requireOutputType(item: Item, callId: string, callType: string, param: string): void {
+  if (item.type === outputTypeFor(callType)) return;
+  throw new ProtocolError(
+    'wrong_output_type',
+    `Call "${callId}" is a ${callType}; it is answered by ${outputTypeFor(callType)}, not ${item.type}.`,
+    { param: `${param}.type` },
+  );
 }
 
 function requireMessage(item: Item, index: number): void {

@@ -37,14 +37,19 @@ class Segment {
 
 type Index = 'calls' | 'outputs';
 
-/** The call_id an item opens (`calls`) or answers (`outputs`), or null. Opaque kinds go by the suffix of their type. */
-function callIdOf(item: Item, index: Index): string | null {
-  if (isOpaque(item)) {
-    const suffix = index === 'calls' ? '_call' : '_call_output';
-    return item.type.endsWith(suffix) && item.call_id !== undefined ? item.call_id : null;
-  }
-  if (index === 'calls') return isToolCall(item) ? item.call_id : null;
-  return isToolOutput(item) ? item.call_id : null;
+/** The call_id of an opaque item whose type ends so, or null. */
+function opaqueCallId(item: Item, suffix: string): string | null {
+  return isOpaque(item) && item.type.endsWith(suffix) && item.call_id !== undefined ? item.call_id : null;
+}
+
+/** The call_id an item opens, or null. */
+export function openedCallId(item: Item): string | null {
+  return isToolCall(item) ? item.call_id : opaqueCallId(item, '_call');
+}
+
+/** The call_id an item answers in a transcript, or null. */
+function closedCallId(item: Item): string | null {
+  return isToolOutput(item) ? item.call_id : opaqueCallId(item, '_call_output');
 }
 
 export class Transcript {
@@ -81,9 +86,9 @@ export class Transcript {
       if (isSampled(entry.item) && (last === null || !isSampled(last))) turns++;
       last = entry.item;
       segment.entries.push({ ...entry, tokensThrough: tokens, turnsThrough: turns });
-      const opens = callIdOf(entry.item, 'calls');
+      const opens = openedCallId(entry.item);
       if (opens !== null) segment.calls.set(opens, index);
-      const answers = callIdOf(entry.item, 'outputs');
+      const answers = closedCallId(entry.item);
       if (answers !== null) (segment.outputs ??= new Map()).set(answers, index);
     }
     return new Transcript(segment, this.length + entries.length);
@@ -123,7 +128,7 @@ export class Transcript {
   unanswered(from = 0): string[] {
     const owed: string[] = [];
     for (const { item } of this.entries(from)) {
-      const id = callIdOf(item, 'calls');
+      const id = openedCallId(item);
       if (id !== null && this.output(id) === null) owed.push(id);
     }
     return owed;

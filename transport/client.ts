@@ -11,6 +11,7 @@ import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 
 import { deferred, serverEventSchema, trustedServerEventSchema, type ServerEvent } from '../engine/index.js';
+import { errorBodySchema } from '../engine/protocol/server-events.js';
 import { RolloutError, type RolloutReport, type RunOptions } from './client-report.js';
 import { ClientRun } from './client-run.js';
 
@@ -24,12 +25,22 @@ export interface ConnectOptions {
   readonly checked?: boolean;
 }
 
+/** The sentence in a server's error body, or null where the body is something else. */
+function messageIn(body: string): string | null {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const error = typeof parsed === 'object' && parsed !== null && 'error' in parsed ? parsed.error : null;
+    return errorBodySchema.safeParse(error).data?.message ?? null;
+  } catch {
+    return null;
+  }
+}
+
 /** What the server says where it refuses an upgrade, in its own words where it has any. */
 async function refusalOf(answer: IncomingMessage): Promise<RolloutError> {
-  const body = await text(answer);
-  const [, message] = /"message":"((?:[^"\\]|\\.)*)"/.exec(body) ?? [];
+  const message = messageIn(await text(answer));
   const status = `The server refused the socket with status ${answer.statusCode ?? 'unknown'}`;
-  return new RolloutError('upgrade_refused', message === undefined ? `${status}.` : `${status}: ${message}`);
+  return new RolloutError('upgrade_refused', message === null ? `${status}.` : `${status}: ${message}`);
 }
 
 function socketUrl({ url, design }: ConnectOptions): URL {
