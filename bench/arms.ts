@@ -1,18 +1,13 @@
-/** The arms of a comparison: which designs, and the twin that tells how much of a difference is noise. */
-import { builtinDesigns, type Design } from '../transport/index.js';
+/** The arms of a comparison: designs over transports, and the twin that tells how much of a difference is noise. */
+import { builtinDesigns, titleOf, type Design, type Transport } from '../transport/index.js';
 
 export interface Arm {
-  /** As in tables: `append-ws`, `append-ws (A-A)`, … */
+  /** As in tables: `append-ws`, `append-ws (A-A)`, `chain-http`, … */
   readonly name: string;
   readonly design: Design;
-  /** Runs in one block of several, because its rollouts are long. */
+  readonly transport: Transport;
+  /** Runs in one block of several, so that the whole takes no longer than somebody waits. */
   readonly sparse: boolean;
-}
-
-function designNamed(name: string): Design {
-  const design = builtinDesigns.find((one) => one.name === name);
-  if (design === undefined) throw new RangeError(`no design ${name}`);
-  return design;
 }
 
 /** The two arms whose paired difference is the headline. */
@@ -22,10 +17,16 @@ export const twinArm = 'append-ws (A-A)';
 /** What ratios of sums are taken against. */
 export const baselineArm = 'replay-ws';
 
-export const arms: readonly Arm[] = [
-  { name: headlineArms.prototype, design: designNamed('append'), sparse: false },
-  { name: twinArm, design: designNamed('append'), sparse: false },
-  { name: headlineArms.shipped, design: designNamed('chain'), sparse: false },
-  { name: baselineArm, design: designNamed('replay'), sparse: true },
-  { name: 'replay-ws + token cache', design: designNamed('replay-cached'), sparse: true },
-];
+/** Every design over every transport it can be spoken over. */
+export const spokenArms: readonly Arm[] = builtinDesigns.flatMap((design) =>
+  design.transports.map((transport) => {
+    const name = titleOf(design, transport);
+    const sparse = name !== headlineArms.prototype && name !== headlineArms.shipped;
+    return { name, design, transport, sparse };
+  }),
+);
+
+/** Those, and the twin beside its model. */
+export const arms: readonly Arm[] = spokenArms.flatMap((arm) =>
+  arm.name === headlineArms.prototype ? [arm, { ...arm, name: twinArm }] : [arm],
+);

@@ -26,7 +26,7 @@ export function compareCommand(): Command {
     compareDefaults;
   return new Command('compare')
     .description(
-      'Drive the same agent rollouts through every design over real sockets and print what each cost.',
+      'Drive the same agent rollouts through every design, over sockets and over HTTP, and print what each cost.',
     )
     .option(
       '--scenario <name>',
@@ -48,7 +48,12 @@ export function compareCommand(): Command {
       wholeNumber(1, 10_000),
       blocks,
     )
-    .option('--sparse-every <n>', 'replay rows run in every n-th block', wholeNumber(1, 10_000), sparseEvery)
+    .option(
+      '--sparse-every <n>',
+      'designs beside append-ws and chain-ws run in every n-th block',
+      wholeNumber(1, 10_000),
+      sparseEvery,
+    )
     .option('--seed <n>', 'chooses rollouts, texts and the order of designs', wholeNumber(0, 2 ** 31), seed)
     .option('--server <url>', 'measure a running "serve --scenarios" with the same speeds', serverUrl)
     .option('--key <key>', 'its bearer key (also LONG_RESPONSE_KEY)')

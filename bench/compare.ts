@@ -1,6 +1,6 @@
 /**
  * The comparison: the same rollouts through every design on one engine, paired by seed, in random order within a
- * block, over real sockets to a server in a process of its own.
+ * block, over real connections to a server in a process of its own.
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
@@ -17,7 +17,7 @@ export interface CompareOptions extends Partial<Pace> {
   readonly scenarios?: readonly string[];
   /** Blocks per scenario, each a rollout of its own. Default 8. */
   readonly blocks?: number;
-  /** Sparse arms run in every n-th block. Default 4. */
+  /** Arms beside the headline's and their twin run in every n-th block. Default 8. */
   readonly sparseEvery?: number;
   /** Default 1. */
   readonly seed?: number;
@@ -34,7 +34,7 @@ export interface CompareOptions extends Partial<Pace> {
 export const compareDefaults = {
   scenarios: ['terminal', 'claim-regime', 'single'],
   blocks: 8,
-  sparseEvery: 4,
+  sparseEvery: 8,
   seed: 1,
   decodeTokensPerSecond: 4_000,
   prefillTokensPerSecond: 400_000,
@@ -91,13 +91,18 @@ interface Planned {
   readonly order: number;
 }
 
+/** Code that every arm runs is warm by the end of the first scenario's; replay has no code of its own. */
+function warmsUp({ name, design, sparse }: Arm, scenarioIndex: number): boolean {
+  return name !== twinArm && (!sparse || (scenarioIndex === 0 && design.client !== 'replay'));
+}
+
 /** Warm-up blocks have negative numbers, and their rollouts come after the measured ones. */
 function plan(scenarios: readonly Scenario[], parameters: CompareParameters): Planned[] {
   return scenarios.flatMap((scenario, scenarioIndex) =>
     Array.from({ length: parameters.blocks + warmupBlocks }, (_, index) => index - warmupBlocks).flatMap(
       (block) => {
         const order = armsOf(Math.max(block, 0), parameters, scenarioIndex);
-        const run = block < 0 ? order.filter((arm) => !arm.sparse && arm.name !== twinArm) : order;
+        const run = block < 0 ? order.filter((arm) => warmsUp(arm, scenarioIndex)) : order;
         return run.map((arm, place) => ({ arm, scenario, block, order: place }));
       },
     ),

@@ -1,5 +1,5 @@
 /** What the designs cost: the comparison, typed. */
-export { arms, baselineArm, headlineArms, twinArm, type Arm } from './arms.js';
+export { arms, baselineArm, headlineArms, spokenArms, twinArm, type Arm } from './arms.js';
 export {
   compare,
   compareDefaults,
@@ -8,6 +8,7 @@ export {
   type Comparison,
 } from './compare.js';
 export type { Tally } from './counters.js';
+export { run as counts, type CountsOptions, type CountsResult, type DesignCounts } from './counts.js';
 export { manifest, type Manifest } from './manifest.js';
 export { measureRollout, type MeasuredTurn, type Measurement, type Pace, type Place } from './measure.js';
 export { obligationsText, openingLine, report } from './report.js';

@@ -1,6 +1,6 @@
-/** One rollout of one arm, measured at the client: a fresh socket, then the rollout, then the counters' difference. */
+/** One rollout of one arm, measured at the client: a fresh connection, then the rollout, then the counters' difference. */
 import { rolloutOf, rolloutRequest, toolOutputs, type Scenario } from '../scenarios/index.js';
-import { Client, type RolloutReport, type TurnReport } from '../transport/index.js';
+import { Client, type RolloutReport, type Transport, type TurnReport } from '../transport/index.js';
 import type { Arm } from './arms.js';
 import { readCounters, stageRunsBetween, type Tally } from './counters.js';
 
@@ -39,6 +39,7 @@ export interface MeasuredTurn {
 export interface Measurement {
   readonly arm: string;
   readonly design: string;
+  readonly transport: Transport;
   readonly scenario: string;
   readonly block: number;
   readonly order: number;
@@ -99,7 +100,7 @@ function requirePlayed({ turns, status }: RolloutReport, scenario: Scenario, exp
   );
 }
 
-/** @throws RolloutError where the server refuses or the socket closes. */
+/** @throws RolloutError where the server refuses or the connection ends. */
 export async function measureRollout(
   server: ServerAddress,
   arm: Arm,
@@ -117,6 +118,8 @@ export async function measureRollout(
   const connection = {
     url: server.url,
     design: arm.design.name,
+    client: arm.design.client,
+    transport: arm.transport,
     ...(server.key === undefined ? {} : { key: server.key }),
   };
   await using client = await Client.connect(connection);
@@ -137,6 +140,7 @@ export async function measureRollout(
   return {
     arm: arm.name,
     design: arm.design.name,
+    transport: arm.transport,
     scenario: scenario.name,
     block: place.block,
     order: place.order,

@@ -33,6 +33,25 @@ export function serverUrl(text: string): string {
   throw new InvalidArgumentError(`Expected an address such as http://127.0.0.1:8080, got "${text}".`);
 }
 
+/**
+ * A key from the environment, or undefined where there is none. A name that was asked for has to be set. The text is not
+ * repeated where it is no name, because it may be a key, and a key given here would stand in the list of processes.
+ */
+export function keyFrom(
+  environment: Readonly<Record<string, string | undefined>>,
+  name: string,
+  asked: boolean,
+): string | undefined {
+  if (!/^[A-Za-z_]\w*$/.test(name))
+    throw new Error(
+      '--upstream-key-env: expected the name of an environment variable, such as OPENAI_API_KEY.',
+    );
+  const key = environment[name]?.trim();
+  if (key !== undefined && key !== '') return key;
+  if (asked) throw new Error(`--upstream-key-env: the environment has no ${name}.`);
+  return undefined;
+}
+
 export function collected(value: string, before: string[]): string[] {
   return [...before, value];
 }

@@ -2,6 +2,7 @@
 import Table from 'cli-table3';
 
 import { builtinDesigns } from '../transport/index.js';
+import { arms } from './arms.js';
 import type { Comparison, CompareParameters } from './compare.js';
 import type { Manifest } from './manifest.js';
 import { blocksMinForInterval, type PairedDifference } from './statistics.js';
@@ -45,15 +46,20 @@ function difference({ mean, median, interval, blocks }: PairedDifference): strin
   return `${signed(mean)} ms per turn (median ${signed(median)}; ${spread}; ${blocks} blocks)`;
 }
 
+function namesOf(sparse: boolean): string {
+  return arms.flatMap((arm) => (arm.sparse === sparse ? arm.name : [])).join(', ');
+}
+
 /** Says what is about to run, before it runs. */
 export function openingLine(parameters: CompareParameters): string {
   const { scenarios, blocks, sparseEvery, decodeTokensPerSecond, prefillTokensPerSecond, toolScale, seed } =
     parameters;
-  return (
-    `Comparing ${scenarios.join(', ')}: ${blocks} blocks each (replay rows in one block of ${sparseEvery}), seed ${seed}; ` +
-    `simulated: the model, at ${decodeTokensPerSecond} tokens/s out and ${prefillTokensPerSecond} tokens/s in, ` +
-    `and tools, at ${toolScale} of their true time.`
-  );
+  return [
+    `Comparing ${scenarios.join(', ')}: ${blocks} blocks each, seed ${seed}.`,
+    `In every block: ${namesOf(false)}. In one of ${sparseEvery}: ${namesOf(true)}.`,
+    `Simulated: the model, at ${decodeTokensPerSecond} tokens/s out and ${prefillTokensPerSecond} tokens/s in, ` +
+      `and tools, at ${toolScale} of their true time.`,
+  ].join('\n');
 }
 
 function headlineText({ scenario, headline }: ScenarioSummary, toolScale: number): string {
@@ -122,7 +128,7 @@ function costCells(row: Row): string[] {
   ];
 }
 
-const stageOrder = ['validate', 'admit', 'resolve', 'classify', 'render', 'store', 'bill'];
+const stageOrder = ['validate', 'admit', 'resolve', 'classify', 'render', 'format', 'store', 'bill'];
 
 function stageCells(row: Row): string[] {
   const cell = (phase: string, stage: string): string =>
@@ -154,13 +160,14 @@ export function obligationsText(): string {
   const modules = ['validate', 'classify', 'render', 'store', 'bill'] as const;
   const rows = builtinDesigns.map((design) => [
     design.title,
+    design.transports.join(', '),
     `${design.passages.pre} · ${design.passages.append} · ${design.passages.post}`,
     design.stateBetweenTurns,
     ...modules.map((module) => design.obligations[module]),
   ]);
   return [
     'Obligations in a rollout of n turns (passages: pre · append · post; then over what each module runs in a passage)',
-    plain(['design', 'passages', 'state between turns', ...modules], rows),
+    plain(['design', 'over', 'passages', 'state between turns', ...modules], rows),
     'Equal in all rows: what safety, metering and storing look at (every new token once, or more), the sampler session',
     '(per conversation), tools started at output_item.done, outputs returned at hand-off.',
   ].join('\n');
@@ -176,7 +183,8 @@ export function report(comparison: Comparison): string {
     ...comparison.scenarios.map((summary) => scenarioText(summary, toolScale)),
     obligationsText(),
     '',
-    'Real: engine, stages, tokeniser, sockets (TCP over loopback: no round-trip time), server and client processes.',
+    'Real: engine, stages, tokeniser, sockets and HTTP (TCP over loopback: no round-trip time), server and client processes.',
+    'Bytes: payload of frames on a socket; bodies over HTTP, with the framing of events, without HTTP headers.',
     'Simulated: the model (prefill and decode at the given speed) and the tools (their time, scaled; text made to size).',
     machineText(comparison.manifest),
     ...(comparison.partial ? ['Ended early: the figures are those of the rollouts that were measured.'] : []),

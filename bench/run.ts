@@ -7,11 +7,13 @@ import { writeFile } from 'node:fs/promises';
 import Table from 'cli-table3';
 import { Command } from 'commander';
 
+import * as counts from './counts.js';
 import { manifest } from './manifest.js';
 import { micro, type MicroResult } from './micro.js';
 import * as bigInput from './proofs/big-input.js';
 import * as longRollout from './proofs/long-rollout.js';
 import * as resume from './proofs/resume.js';
+import * as shimCost from './proofs/shim-cost.js';
 import * as sockets from './proofs/sockets.js';
 import * as streams from './proofs/streams.js';
 import * as suspended from './proofs/suspended.js';
@@ -53,6 +55,7 @@ function microText(results: readonly MicroResult[]): string {
 }
 
 const proofs: readonly Proof[] = [
+  proof('counts', 'what each design does in a rollout of 21 turns, counted', counts),
   {
     name: 'micro',
     asks: 'what a resume and a log entry cost in process',
@@ -62,6 +65,7 @@ const proofs: readonly Proof[] = [
     },
   },
   proof('turn-cost', 'whether a turn costs the same at turn 10, 100 and 1,000', turnCost),
+  proof('shim-cost', 'what a turn costs in the shim, against append and further on', shimCost),
   proof('resume', 'append → first token against a bare echo', resume),
   proof('big-input', "whether a megabyte of input holds up another rollout's deltas", bigInput),
   proof('long-rollout', 'what 10,000 turns leave in memory', longRollout),

@@ -1,11 +1,13 @@
 /** `long-response serve`. */
+import { watchFile } from 'node:fs';
+
 import { Command, Option } from 'commander';
 import { pino } from 'pino';
 
-import { demoScript, scriptedSampler, systemClock, type Sampler } from '../engine/index.js';
+import { demoScript, scriptedSampler, systemClock, upstreamSampler, type Sampler } from '../engine/index.js';
 import { builtinScenarios, loadScenario, scenarioModel } from '../scenarios/index.js';
-import { readKeys, serve, type ListenKind } from '../transport/index.js';
-import { collected, positiveNumber, wholeNumber } from './options.js';
+import { readKeys, serve, type ListenKind, type Serving } from '../transport/index.js';
+import { collected, keyFrom, positiveNumber, wholeNumber } from './options.js';
 
 interface ServeWords {
   readonly host: string;
@@ -13,14 +15,21 @@ interface ServeWords {
   readonly keysFile?: string;
   readonly transport: ListenKind;
   readonly defaultDesign: string;
+  readonly sockets: boolean;
   readonly demo?: boolean;
   readonly scenarios?: boolean;
   readonly scenarioFile: string[];
+  readonly upstream?: string;
+  readonly upstreamApi?: 'chat' | 'responses';
+  readonly upstreamModel?: string;
+  readonly upstreamKeyEnv?: string;
   readonly tps: number;
   readonly prefillTps: number;
   readonly session: 'per-turn' | 'per-conversation';
   readonly logLevel: string;
 }
+
+const keyName = 'OPENAI_API_KEY';
 
 export function serveCommand(): Command {
   return new Command('serve')
@@ -35,13 +44,31 @@ export function serveCommand(): Command {
         .choices(['auto', 'uws', 'node'])
         .default('auto'),
     )
-    .option('--default-design <name>', 'for sockets that choose none with ?design=', 'chain')
+    .option('--default-design <name>', 'for sockets and requests that choose none with ?design=', 'shim')
+    .option('--no-sockets', 'HTTP alone: upgrades are refused with 426')
     .option(
       '--demo',
       'a scripted model that answers text, and calls a tool when tools are offered (the default)',
     )
     .option('--scenarios', 'a scripted model that plays benchmark scenarios')
     .option('--scenario-file <path>', 'one more scenario for --scenarios; may be repeated', collected, [])
+    .addOption(
+      new Option('--upstream <url>', 'a real model behind an OpenAI-compatible server').conflicts([
+        'demo',
+        'scenarios',
+      ]),
+    )
+    .addOption(
+      new Option('--upstream-api <api>', 'default: read from the end of the URL, else chat').choices([
+        'chat',
+        'responses',
+      ]),
+    )
+    .option('--upstream-model <name>', "the upstream's name of the model (default: the client's)")
+    .option(
+      '--upstream-key-env <name>',
+      `environment variable that holds the upstream's key (default: ${keyName}, for api.openai.com alone)`,
+    )
     .option('--tps <n>', 'speed of the scripted model, tokens/s out', positiveNumber, 200)
     .option('--prefill-tps <n>', 'speed of the scripted model, tokens/s in', positiveNumber, Infinity)
     .addOption(
@@ -57,7 +84,29 @@ export function serveCommand(): Command {
     .action(run);
 }
 
-async function samplerFor(words: ServeWords): Promise<Sampler> {
+function isOpenAi(url: string): boolean {
+  return URL.canParse(url) && new URL(url).hostname === 'api.openai.com';
+}
+
+function upstreamFor(url: string, words: ServeWords): Sampler & AsyncDisposable {
+  const { upstreamApi, upstreamModel, upstreamKeyEnv } = words;
+  return upstreamSampler({
+    url,
+    api: upstreamApi,
+    model: upstreamModel,
+    // A key goes to nobody but those it was made for, unless its owner says so.
+    key:
+      isOpenAi(url) || upstreamKeyEnv !== undefined
+        ? keyFrom(process.env, upstreamKeyEnv ?? keyName, upstreamKeyEnv !== undefined)
+        : undefined,
+    clock: systemClock,
+  });
+}
+
+async function samplerFor(words: ServeWords): Promise<Sampler & Partial<AsyncDisposable>> {
+  if (words.upstream !== undefined) return upstreamFor(words.upstream, words);
+  if ((words.upstreamApi ?? words.upstreamModel ?? words.upstreamKeyEnv) !== undefined)
+    throw new Error('--upstream-api, --upstream-model and --upstream-key-env go with --upstream.');
   const pace = {
     clock: systemClock,
     decodeTokensPerSecond: words.tps,
@@ -73,19 +122,34 @@ async function samplerFor(words: ServeWords): Promise<Sampler> {
   return scenarioModel({ ...pace, scenarios: known });
 }
 
+/** A key that is taken out of the file is revoked within two seconds. What the file cannot mean changes nothing. */
+function watchKeys(file: string, { server }: Serving): void {
+  watchFile(file, { interval: 1000, persistent: false }, () => {
+    try {
+      server.replaceKeys(readKeys(file, process.env['LONG_RESPONSE_KEYS']));
+    } catch (fault) {
+      process.stderr.write(`long-response: the keys stay as they were: ${String(fault)}\n`);
+    }
+  });
+}
+
 async function run(words: ServeWords): Promise<void> {
+  const sampler = await samplerFor(words);
   const serving = await serve({
-    engine: { sampler: await samplerFor(words) },
+    engine: { sampler },
     host: words.host,
     port: words.port,
     keys: readKeys(words.keysFile, process.env['LONG_RESPONSE_KEYS']),
     transport: words.transport,
     defaultDesign: words.defaultDesign,
+    sockets: words.sockets,
+    models: [words.upstreamModel ?? (words.scenarios === true ? 'scenario' : 'demo')],
     log: pino({ base: null, level: words.logLevel }, pino.destination({ fd: 2, sync: true })),
   });
   const stop = (): void => {
     // What is left of the process by then has nothing more to do; an exit code of 0 says that it ended as it should.
-    serving.stop().then(
+    const stopped = serving.stop().then(() => sampler[Symbol.asyncDispose]?.());
+    stopped.then(
       () => process.exit(0),
       (fault: unknown) => {
         process.stderr.write(`long-response: ${String(fault)}\n`);
@@ -93,6 +157,7 @@ async function run(words: ServeWords): Promise<void> {
       },
     );
   };
+  if (words.keysFile !== undefined) watchKeys(words.keysFile, serving);
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   process.stdout.write(`listening ${serving.url}\n`);

@@ -29,6 +29,7 @@ function measurement(arm: string, block: number, e2e: number, overhead = 1): Mea
   return {
     arm,
     design: arm,
+    transport: 'ws',
     scenario: scenario.name,
     block,
     order: 0,

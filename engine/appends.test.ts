@@ -141,16 +141,26 @@ test('after a cancel an output that happens to say what the engine wrote for nob
   assert.equal((await lab.append(response, output(a, '1'))).call_ids[0], a);
 });
 
-test('a Response that ends where its turn does takes nothing that it would lose', async () => {
-  const lab = new Lab([turn(call('a', '{"long":"argument"}'))], { decodeTokensPerSecond: 1000 });
-  const response = await lab.create('hi', { handOff: 'complete' });
-  await lab.clock.advance(1);
-  const [a] = callIdsOf(response);
-  for (const input of [[output(a, 'early')], [message('more')]])
-    assert.equal((await refusal(response.append(input))).code, 'response_already_completed');
-  await lab.clock.runToIdle();
-  assert.equal(response.settlement?.outcome.status, 'completed');
-  assert.deepEqual(response.kept.owed, [a]);
+test('a Response that hands off by completing goes on where its turn owes nothing, and else keeps what it was given', async () => {
+  const slow = { decodeTokensPerSecond: 1000 };
+  for (const answersAll of [true, false]) {
+    const lab = new Lab(
+      [turn(call('a', '{"long":"argument"}'), call('b', '{"long":"argument"}')), turn(say('done'))],
+      slow,
+    );
+    const response = await lab.create('hi', { handOff: 'complete' });
+    await lab.clock.advance(1);
+    await response.append([output(callIdsOf(response)[0], 'early')]);
+    while (callIdsOf(response).length < 2) await lab.clock.advance(1);
+    const [a, b] = callIdsOf(response);
+    if (answersAll) await response.append([output(b, 'early too')]);
+    await lab.clock.runToIdle();
+    assert.equal(response.settlement?.outcome.status, 'completed');
+    assert.equal(lab.turns.length, answersAll ? 2 : 1);
+    assert.deepEqual(response.kept.owed, answersAll ? [] : [b]);
+    assert.notEqual(response.kept.transcript.output(a ?? ''), null);
+    assert.equal((await refusal(response.append([message('more')]))).code, 'response_already_completed');
+  }
 });
 
 test('more messages than may wait are refused, and those that wait are kept', async () => {

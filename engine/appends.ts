@@ -18,6 +18,21 @@ import type { Entry } from './transcript.js';
 
 type AcceptedEntry = Extract<LogEntry, { type: 'response.append.accepted' }>;
 
+export interface AppendOptions {
+  /**
+   * As a create that continues this Response: it answers every call that is owed, and a call echoed beside its output
+   * is dropped. Default false: it may answer some.
+   */
+  readonly whole?: boolean;
+  /**
+   * Only while a turn is being sampled: once it has handed off, it is refused like one that comes after the end, unless
+   * it is a resend. Default false.
+   */
+  readonly early?: boolean;
+  /** In the same step as it is applied, `interrupt`. Default false. */
+  readonly interrupt?: boolean;
+}
+
 /** An acknowledgement and its number in the log. */
 export interface Acknowledgement {
   readonly entry: AcceptedEntry;
@@ -53,7 +68,7 @@ export class Appends {
   }
 
   /** @throws ProtocolError; nothing of a refused append is applied. */
-  append(input: unknown): Promise<Acknowledgement> {
+  append(input: unknown, options: AppendOptions): Promise<Acknowledgement> {
     if (this.#waiting >= this.#parts.limits.pendingAppendsMax)
       return Promise.reject(
         new ProtocolError('rate_limit_exceeded', 'Too many appends to this response are waiting.', {
@@ -61,7 +76,8 @@ export class Appends {
         }),
       );
     this.#waiting++;
-    const append = this.#last === null ? this.#take(input) : this.#last.then(() => this.#take(input));
+    const append =
+      this.#last === null ? this.#take(input, options) : this.#last.then(() => this.#take(input, options));
     const over = (): void => {
       this.#waiting--;
       if (this.#last === last) this.#last = null;
@@ -71,34 +87,40 @@ export class Appends {
     return append;
   }
 
-  async #take(input: unknown): Promise<Acknowledgement> {
+  async #take(input: unknown, options: AppendOptions): Promise<Acknowledgement> {
     if (!this.#live) return this.#resent(input);
     let plan: PlannedAppend | null = null;
     try {
       const entries = await this.#rollout.append(input, (items) => {
-        plan = this.#plan(items);
+        plan = this.#plan(items, options.whole);
         this.#requireRoom(plan);
         return plan.items;
       });
       if (plan === null) throw new Error('the append was not validated');
-      return this.#apply(plan, entries);
+      return this.#apply(plan, entries, options);
     } catch (fault) {
       throw this.#live ? fault : this.#tooLate(fault);
     }
   }
 
-  #plan(items: readonly Item[]): PlannedAppend {
-    const plan = this.#rollout.suspension.plan(items, this.#rollout.transcript);
+  #plan(items: readonly Item[], whole = false): PlannedAppend {
+    const plan = this.#rollout.suspension.plan(items, this.#rollout.transcript, whole);
     const beside = this.#newestFor(plan.call_ids)?.beside ?? [];
     const same = beside.length > 0 && JSON.stringify(beside) === JSON.stringify(plan.items);
     return same ? { ...plan, items: [], resend: true } : plan;
   }
 
-  #apply(plan: PlannedAppend, entries: readonly Entry[]): Acknowledgement {
-    if (plan.resend && plan.call_ids.length > 0) return this.#acknowledgedBefore(plan.call_ids);
-    if (!this.#live) throw this.#tooLate();
+  #apply(
+    plan: PlannedAppend,
+    entries: readonly Entry[],
+    { whole, early, interrupt }: AppendOptions,
+  ): Acknowledgement {
     const { suspension } = this.#rollout;
-    suspension.pay(entries);
+    const goesOn = whole === true && suspension.expectsMessage; // A create goes on even where it brings nothing new.
+    if (plan.resend && plan.call_ids.length > 0 && !goesOn) return this.#acknowledgedBefore(plan.call_ids);
+    if (!this.#live || (early === true && !this.#rollout.sampling)) throw this.#tooLate();
+    suspension.pay(entries, whole);
+    if (interrupt === true) this.#rollout.interrupt();
     const messages = plan.items.filter((item) => item.type === 'message');
     const entry: AcceptedEntry = {
       type: 'response.append.accepted',

@@ -176,3 +176,15 @@ test('the rules are an embedder’s own, and the first of them that matches is n
   assert.deepEqual(find([user('ab')], rules), { rule: 'first', index: 0 });
   assert.equal(find([user(flagged)], []), null);
 });
+
+test('a refusal and raw reasoning are read like any text', async () => {
+  const classify = classifier([{ name: 'word', pattern: /forbidden/ }], new VirtualClock());
+  const { signal } = new AbortController();
+  const refusal = { type: 'refusal' as const, refusal: 'forbidden' };
+  const thought = { type: 'reasoning_text' as const, text: 'forbidden' };
+  for (const item of [
+    { type: 'message' as const, role: 'assistant' as const, content: [refusal] },
+    { type: 'reasoning' as const, summary: [], content: [thought] },
+  ])
+    assert.deepEqual(await classify([item], signal), { rule: 'word', index: 0 });
+});

@@ -37,11 +37,16 @@ function* textsOf(item: Item): Generator<string, void> {
   if (isOpaque(item)) yield JSON.stringify(item);
   else if (item.type === 'function_call') yield item.arguments;
   else if (item.type === 'custom_tool_call') yield item.input;
-  else if (item.type === 'reasoning') for (const part of item.summary) yield part.text;
+  else if (item.type === 'reasoning')
+    for (const part of [...item.summary, ...(item.content ?? [])]) yield part.text;
   else {
     const content = isToolOutput(item) ? item.output : item.content;
     if (typeof content === 'string') yield content;
-    else for (const part of content) if ('text' in part) yield part.text;
+    else
+      for (const part of content) {
+        if ('text' in part) yield part.text;
+        else if (part.type === 'refusal') yield part.refusal;
+      }
   }
 }
 

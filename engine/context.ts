@@ -2,10 +2,10 @@
  * What the model reads, and what it cost: preamble, transcript, and the count of tokens (decision: every token is
  * counted once as it enters the context; what an earlier turn or Response counted is held, not read).
  */
+import { abortedAnswer } from './calls.js';
 import type { RolloutParts } from './rollout-parts.js';
 import { noUsage, type TurnUsage } from './log-entry.js';
 import type { Item } from './protocol/items.js';
-import type { RequiredInput } from './protocol/server-events.js';
 import { renderItem } from './render.js';
 import { addUsage } from './response-object.js';
 import type { Context } from './samplers/sampler.js';
@@ -23,17 +23,11 @@ export function entriesOf(passage: Passage): Entry[] {
   });
 }
 
-/** The output of a call that nobody answered. */
-function abortedOutput({ type, call_id }: RequiredInput): Item {
-  const answer = { call_id, output: 'aborted' };
-  if (type === 'function_call_output') return { type, ...answer };
-  if (type === 'custom_tool_call_output') return { type, ...answer };
-  return { type, ...answer, opaque: true };
-}
-
 export class RolloutContext {
   readonly #tokenizer: RolloutParts['tokenizer'];
-  readonly #baseLength: number;
+  #baseLength: number;
+  readonly #removed: Item[] = [];
+  #shortened = false;
   #transcript: Transcript;
   #preamble = noPreamble;
   #counted = 0;
@@ -63,9 +57,13 @@ export class RolloutContext {
   get tokens(): number {
     return this.#preamble.tokens.length + this.#transcript.tokens;
   }
-  /** What this Response added to what was kept. */
+  /** What this Response added to what was kept, and what it has taken out again. */
   get added(): Item[] {
-    return this.#transcript.items(this.#baseLength);
+    return [...this.#removed, ...this.#transcript.items(this.#baseLength)];
+  }
+  /** The transcript no longer begins as the conversation did. */
+  get shortened(): boolean {
+    return this.#shortened;
   }
   get base(): Transcript {
     return this.#transcript.prefix(this.#baseLength);
@@ -87,17 +85,33 @@ export class RolloutContext {
     this.enter(entriesOf(passage));
   }
 
+  /** Puts other entries in the place of the first `count`. What is read next is a new beginning: nothing of it is held. */
+  shorten(count: number, front: readonly Entry[]): void {
+    this.#removed.push(
+      ...this.#transcript.items(this.#baseLength).slice(0, Math.max(0, count - this.#baseLength)),
+    );
+    this.#transcript = Transcript.empty.extend([...front, ...this.#transcript.entries(count)]);
+    this.#baseLength = 0;
+    this.#counted = 0;
+    this.#shortened = true;
+  }
+
   enter(entries: readonly Entry[]): void {
     this.#transcript = this.#transcript.extend(entries);
   }
 
-  /** Puts what a turn sampled into the transcript and counts its tokens: all of it, or nothing if it rejects. */
-  async closeTurn(turn: Turn, signal: AbortSignal): Promise<void> {
+  /** What a turn sampled, rendered: all of it, or nothing if it rejects. */
+  async sampled(turn: Turn, signal: AbortSignal): Promise<Entry[]> {
     const entries: Entry[] = [];
     for (const { item, tokens } of turn.sampled) {
       const rendered = renderItem(item, this.#tokenizer, signal, tokens);
       entries.push({ item, tokens: rendered instanceof Promise ? await rendered : rendered });
     }
+    return entries;
+  }
+
+  /** Puts what a turn sampled into the transcript and counts its tokens. */
+  closeTurn(turn: Turn, entries: readonly Entry[]): void {
     const { held: reported, output, reasoning } = turn.usage;
     const held = Math.min(this.tokens, Math.max(this.#counted, reported));
     const usage = { held, read: this.tokens - held, output, reasoning };
@@ -121,7 +135,7 @@ export class RolloutContext {
   async abandon(suspension: Suspension, signal: AbortSignal): Promise<void> {
     const aborted: Entry[] = [];
     for (const stub of suspension.requiredInput) {
-      const item = abortedOutput(stub);
+      const item = abortedAnswer(stub);
       aborted.push({ item, tokens: await renderItem(item, this.#tokenizer, signal) });
     }
     suspension.pay(aborted);

@@ -7,14 +7,18 @@
  */
 import { randomUUID } from 'node:crypto';
 
+import { digest, type Compactor } from './compaction.js';
+import { countInput } from './count.js';
+import { hydrate } from './hydrate.js';
 import { defaultRules, type Rule } from './classify.js';
 import { systemClock } from './clock.js';
 import { limitsWith, type Limits } from './limits.js';
 import { LiveResponse, type Settlement } from './live-response.js';
 import { MemoryStore } from './memory-store.js';
-import type { Clock, Store, Tokenizer } from './ports.js';
+import type { Clock, Store, Timer, Tokenizer } from './ports.js';
+import { ProtocolError } from './protocol/errors.js';
 import type { CreateRequestInput } from './protocol/requests.js';
-import type { HandOff } from './rollout-parts.js';
+import type { BoundsPer, HandOff } from './rollout-parts.js';
 import type { Sampler } from './samplers/sampler.js';
 import { standardStages } from './standard-stages.js';
 import { Receipts, Stages, type Kept, type Stage, type StageRuns } from './stages.js';
@@ -32,6 +36,8 @@ export interface EngineOptions {
   readonly tokenizer?: Tokenizer;
   /** Default: in memory. */
   readonly store?: Store;
+  /** Makes the summary of a compaction. Default: a digest by rule. */
+  readonly compactor?: Compactor;
   /** What the built-in classifier flags. */
   readonly rules?: readonly Rule[];
   /** Makes ids, given a prefix such as `resp`. Default: random. */
@@ -47,6 +53,8 @@ export interface CreateOptions {
   readonly kept?: Kept | null;
   /** Default `suspend`. */
   readonly handOff?: HandOff;
+  /** Default `rollout`. */
+  readonly boundsPer?: BoundsPer;
   /** Replaces the engine's tokenizer for this Response, for instance by one with a cache. */
   readonly tokenizer?: Tokenizer;
   /** Limits of this rollout alone: deadlines and turns. */
@@ -69,7 +77,8 @@ export class Engine implements AsyncDisposable {
   readonly stageRuns: StageRuns = {};
   readonly #options: EngineOptions;
   readonly #tokenizer: Tokenizer;
-  readonly #mintId: (prefix: string) => string;
+  /** Makes ids, given a prefix such as `resp`. */
+  readonly mintId: (prefix: string) => string;
   readonly #stagesByTokenizer = new WeakMap<Tokenizer, Stages>();
   readonly #live = new Map<string, LiveResponse>();
   readonly #ended = new Map<string, LiveResponse>();
@@ -81,7 +90,7 @@ export class Engine implements AsyncDisposable {
     this.limits = limitsWith(options.limits);
     this.store = options.store ?? new MemoryStore();
     this.#tokenizer = options.tokenizer ?? o200kTokenizer(this.clock);
-    this.#mintId = options.mintId ?? randomId;
+    this.mintId = options.mintId ?? randomId;
   }
 
   /** Live Responses, suspended ones included. */
@@ -108,17 +117,19 @@ export class Engine implements AsyncDisposable {
     const tokenizer = options.tokenizer ?? this.#tokenizer;
     const response = new LiveResponse(
       {
-        id: this.#mintId('resp'),
+        id: this.mintId('resp'),
         credential: options.credential ?? '',
         kept: options.kept ?? null,
         handOff: options.handOff ?? 'suspend',
+        boundsPer: options.boundsPer ?? 'rollout',
         stages: this.#stagesFor(tokenizer),
         receipts: new Receipts(this.stageRuns),
         clock: this.clock,
         tokenizer,
         limits:
           options.limits === undefined ? this.limits : limitsWith({ ...this.limits, ...options.limits }),
-        mintId: this.#mintId,
+        compactor: this.#options.compactor ?? digest,
+        mintId: this.mintId,
         signal: controller.signal,
       },
       controller,
@@ -140,6 +151,37 @@ export class Engine implements AsyncDisposable {
     return response?.credential === credential ? response : null;
   }
 
+  /**
+   * What an ended Response left in the store, for a later one to continue; null where it is not there (E2). Rejects where
+   * the store takes longer than `postMsMax`.
+   */
+  async hydrate(id: string, credential = ''): Promise<Kept | null> {
+    const bound = new AbortController();
+    using _deadline = this.#storeDeadline(bound);
+    return await hydrate(this.store, this.#tokenizer, id, credential, bound.signal);
+  }
+
+  /**
+   * Tokens that a create of this request would put into the context. Nothing is admitted.
+   * @throws ProtocolError where its fields or items are refused.
+   */
+  countInput(request: UncheckedRequest, kept: Kept | null, signal: AbortSignal): Promise<number> {
+    return countInput(request, kept, this.#tokenizer, signal);
+  }
+
+  /** Forgets an ended Response of that credential, here and in the store. True where there was one. */
+  async forget(id: string, credential = ''): Promise<boolean> {
+    const response = this.#ended.get(id);
+    const own = response?.credential === credential;
+    if (own) {
+      this.#ended.delete(id);
+      this.#endedBytes -= response.logBytes;
+    }
+    const bound = new AbortController();
+    using _deadline = this.#storeDeadline(bound);
+    return (await this.store.remove(id, credential, bound.signal)) || own;
+  }
+
   /** Live Responses, oldest first. */
   live(): LiveResponse[] {
     return [...this.#live.values()];
@@ -148,6 +190,12 @@ export class Engine implements AsyncDisposable {
   /** Cancels every live Response and waits until all have settled. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.live().map((response) => response[Symbol.asyncDispose]()));
+  }
+
+  #storeDeadline(bound: AbortController): Timer {
+    const { postMsMax } = this.limits;
+    const late = new ProtocolError('server_error', `The store took longer than ${postMsMax} ms.`);
+    return this.clock.after(postMsMax, () => bound.abort(late));
   }
 
   #stagesFor(tokenizer: Tokenizer): Stages {

@@ -3,14 +3,22 @@ export { defaultRules, type Rule } from './classify.js';
 export { deferred, systemClock, VirtualClock } from './clock.js';
 export { Engine, type CreateOptions, type EngineOptions, type UncheckedRequest } from './engine.js';
 export { limitTable, limitsWith, type Limit, type LimitName, type Limits } from './limits.js';
-export { LiveResponse, type AppendAccepted, type Settlement } from './live-response.js';
+export {
+  LiveResponse,
+  type AppendAccepted,
+  type AppendOptions,
+  type HandOffPoint,
+  type Settlement,
+} from './live-response.js';
 export type { LogEntry, TurnUsage } from './log-entry.js';
 export { MemoryStore } from './memory-store.js';
 export type { IncompleteReason, Outcome } from './outcome.js';
+export type { Overlap } from './overlap.js';
 export type { Clock, Store, StoredResponse, Timer, Tokenizer } from './ports.js';
-export { VirtualResponses } from './projection.js';
+export { VirtualResponse } from './projection.js';
+export { createdObject } from './response-object.js';
 export { ProtocolError, toProtocolError, type ErrorBody, type ErrorCode } from './protocol/errors.js';
-export type { Item, ToolCall, ToolOutput } from './protocol/items.js';
+export { isSampled, type Item, type ToolCall, type ToolOutput } from './protocol/items.js';
 export type { CreateRequest, CreateRequestInput, Tool, ToolChoice } from './protocol/requests.js';
 export {
   serverEventSchema,
@@ -21,7 +29,7 @@ export {
   type ServerEvent,
   type Usage,
 } from './protocol/server-events.js';
-export type { HandOff } from './rollout-parts.js';
+export type { BoundsPer, HandOff } from './rollout-parts.js';
 export { checkSampler } from './samplers/conformance.js';
 export { demoScript } from './samplers/demo.js';
 export type {
@@ -41,6 +49,13 @@ export {
   type ScriptItem,
   type ScriptTurn,
 } from './samplers/scripted.js';
+export {
+  upstreamSampler,
+  type UpstreamAnswer,
+  type UpstreamHttp,
+  type UpstreamOptions,
+  type UpstreamSampler,
+} from './samplers/upstream/upstream.js';
 export type {
   Bill,
   Kept,

@@ -5,7 +5,8 @@ import { takeIn } from './intake.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { assistant, call, entry, output, transcriptOf, user } from './samplers/testing/turns.js';
-import { openedCallId, Transcript } from './transcript.js';
+import { openedCallId } from './calls.js';
+import { Transcript } from './transcript.js';
 
 const none = Transcript.empty;
 /** A conversation that owes calls a, b and c, and has answered one before. */
@@ -170,4 +171,42 @@ test('a call id of any length is taken as it is (B90)', () => {
   const long = `call_${'x'.repeat(111)}`;
   const items = [call(long), output(long, '1')];
   assert.deepEqual(takeIn(items, none, []), items);
+});
+
+test('hosted calls stand in a history unanswered, client-run ones of every kind do not (K2)', () => {
+  const opaque = (fields: { type: string } & Record<string, unknown>): Item => ({ ...fields, opaque: true });
+  const hosted = [
+    'web_search_call',
+    'file_search_call',
+    'code_interpreter_call',
+    'image_generation_call',
+    'mcp_call',
+  ];
+  const ran = hosted.map((type, index) => opaque({ type, id: `h${index}`, status: 'completed' }));
+  const searched = [
+    opaque({ type: 'tool_search_call', call_id: null, execution: 'server' }),
+    opaque({ type: 'tool_search_output', call_id: null, execution: 'server', tools: [] }),
+  ];
+  const history = [user('x'), opaque({ type: 'mcp_list_tools', id: 'l' }), ...ran, ...searched, user('y')];
+  assert.deepEqual(takeIn(history, Transcript.empty, []), history);
+  const pairs = [
+    [
+      opaque({ type: 'mcp_approval_request', id: 'r' }),
+      opaque({ type: 'mcp_approval_response', approval_request_id: 'r' }),
+    ],
+    [
+      opaque({ type: 'local_shell_call', call_id: 'c' }),
+      opaque({ type: 'local_shell_call_output', id: 'c' }),
+    ],
+    [
+      opaque({ type: 'shell_call', call_id: 's', status: 'completed' }),
+      opaque({ type: 'shell_call_output', call_id: 's' }),
+    ],
+  ];
+  assert.deepEqual(takeIn(pairs.flat(), Transcript.empty, []), pairs.flat());
+  for (const [opens, answer] of pairs) {
+    if (opens === undefined || answer === undefined) continue;
+    assert.throws(() => takeIn([opens], Transcript.empty, []), /No tool output found/);
+    assert.throws(() => takeIn([answer], Transcript.empty, []), /No tool call found/);
+  }
 });

@@ -7,10 +7,11 @@
  *   K4  A call echoed from the kept transcript beside its output is dropped: one copy is kept.
  *   K5  No item id stands twice in one input.
  */
+import { answeredCallId, callField, openedCallId } from './calls.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
-import { answeredCallId, requireOutputType } from './suspension.js';
-import { openedCallId, type Transcript } from './transcript.js';
+import { missingOutput, requireOutputType } from './suspension.js';
+import type { Transcript } from './transcript.js';
 
 function refuseTwinIds(items: readonly Item[]): void {
   const seen = new Set<string>();
@@ -53,24 +54,19 @@ class Pairing {
       throw new ProtocolError(
         'unknown_call_id',
         `No tool call found for the output with call_id "${callId}".`,
-        {
-          param: `${param}.call_id`,
-        },
+        { param: `${param}.${callField(item)}` },
       );
     requireOutputType(item, callId, type, param);
     if (this.#answered.has(callId) || this.#kept.output(callId) !== null)
       throw new ProtocolError('call_already_answered', `Call "${callId}" is answered twice.`, {
-        param: `${param}.call_id`,
+        param: `${param}.${callField(item)}`,
       });
     this.#answered.add(callId);
   }
 
   requireAnswers(owed: readonly string[]): void {
     const missing = [...owed, ...this.#calls.keys()].find((callId) => !this.#answered.has(callId));
-    if (missing !== undefined)
-      throw new ProtocolError('missing_tool_output', `No tool output found for call_id "${missing}".`, {
-        param: 'input',
-      });
+    if (missing !== undefined) throw missingOutput(missing);
   }
 }
 
@@ -86,6 +82,7 @@ export function takeIn(items: readonly Item[], kept: Transcript, owed: readonly 
   const payments = new Map<string, Item>();
   items.forEach((item, index) => {
     const opens = openedCallId(item);
+    if (item.type === 'compaction_trigger') return; // It asks for something, and says nothing.
     if (opens !== null && owed.includes(opens)) return; // K4
     if (opens !== null) pairing.open(opens, item, index);
     const answers = answeredCallId(item);

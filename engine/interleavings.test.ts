@@ -9,11 +9,10 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 
 import type { LiveResponse } from './live-response.js';
-import { VirtualResponses } from './projection.js';
-import type { ServerEvent } from './protocol/server-events.js';
 import { checkGrammar } from './testing/grammar.js';
 import { eventsOf, Lab, message, refusal, say, turn, typesOf } from './testing/lab.js';
 import { Play } from './testing/play.js';
+import { windowsOf } from './testing/windows.js';
 import { acts, worlds } from './testing/worlds.js';
 
 /** What a client was promised, held against what the conversation holds in the end. */
@@ -56,15 +55,7 @@ function checkStreams({ readers }: Play, response: LiveResponse): void {
     assert.deepEqual(events, first.events.slice(from, from + events.length), 'every reader sees the same');
   const [created] = first.events;
   assert.ok(created?.type === 'response.created');
-  let minted = 0;
-  const responses = new VirtualResponses(created.response, () => `virtual_${++minted}`);
-  let stream: ServerEvent[] = [];
-  for (const entry of first.entries)
-    for (const event of responses.project(entry)) {
-      if (event.type === 'response.created') stream = [];
-      stream.push(event);
-      if (/\.(?:completed|failed|incomplete)$/.test(event.type)) checkGrammar(stream);
-    }
+  for (const stream of windowsOf(created.response, first.entries)) checkGrammar(stream);
   assert.equal(response.lastNumber, first.events.length - 1);
 }
 

@@ -113,9 +113,42 @@ export const limitTable = {
     error: 'rate_limit_exceeded',
   },
   keptResponsesMax: {
-    default: 16,
-    reason: 'Ended Responses whose state stays with a chain socket for a continuation.',
+    default: 64,
+    reason:
+      'Ended responses that stay with a per-turn socket for a continuation, and hand-offs of one rollout.',
     error: 'previous_response_not_found',
+  },
+  lanesNamedMax: {
+    default: 32,
+    reason: 'Named lanes in the life of one socket; the public number.',
+    error: 'websocket_stream_limit_reached',
+  },
+  lanesInFlightMax: {
+    default: 16,
+    reason: 'Responses at once over all lanes of one socket; the public number. More wait.',
+    error: 'outcome',
+  },
+  steersMax: {
+    default: 16,
+    reason: 'Messages that wait to steer one response.',
+    error: 'too_many_pending_steers',
+  },
+  storedResponsesMax: {
+    default: 1_000,
+    reason:
+      'Per-turn responses of all sockets that can be read and continued by id while their rollout lives.',
+    error: 'previous_response_not_found',
+  },
+  storedItemsMax: {
+    default: 20_000,
+    reason: 'Items of stored responses that an item_reference can name.',
+    error: 'item_not_found',
+  },
+  adoptionCallsMax: {
+    default: 100_000,
+    reason:
+      'Call ids by which a history that is sent in full finds its suspended rollout, over all rollouts.',
+    error: 'outcome',
   },
   socketAgeMsMax: {
     default: 60 * minuteMs,

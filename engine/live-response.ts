@@ -6,7 +6,7 @@
  *   R2  Whatever it holds on to (timers, listeners, the sampler's session) is gone when `settled` resolves.
  */
 import { onAbort } from './abort.js';
-import { Appends } from './appends.js';
+import { Appends, type AppendOptions } from './appends.js';
 import { EventLog } from './event-log.js';
 import { deferred } from './clock.js';
 import { Keepalive } from './keepalive.js';
@@ -15,12 +15,16 @@ import { RolloutEnd, type Outcome } from './outcome.js';
 import type { Timer } from './ports.js';
 import { nativeEvent } from './projection.js';
 import { ProtocolError, toProtocolError } from './protocol/errors.js';
-import type { CreateRequest } from './protocol/requests.js';
+import { overlapOf, type Overlap } from './overlap.js';
+import { isSampled, type Item } from './protocol/items.js';
+import { parse } from './protocol/parse.js';
+import { appendInputSchema, type CreateRequest } from './protocol/requests.js';
 import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
 import { Snapshot } from './response-object.js';
 import { Rollout } from './rollout.js';
 import type { RolloutParts } from './rollout-parts.js';
 import type { Kept, Receipt, StageRuns } from './stages.js';
+import type { Entry } from './transcript.js';
 
 /** How a Response ended, and what it took. */
 export interface Settlement {
@@ -32,6 +36,20 @@ export interface Settlement {
 
 const nothing = (): void => undefined;
 
+/** The newest hand-off, and the one after which its turn began. */
+const handOffsMin = 2;
+
+/** Where a turn handed off to its client: what a continuation from there, or another reader, needs. */
+export interface HandOffPoint {
+  readonly turn: number;
+  /** Number of its `response.done`. */
+  readonly number: number;
+  /** Output items of the rollout through it: the next turn's begin at this index. */
+  readonly outputItems: number;
+  readonly kept: Kept;
+}
+
+export type { AppendOptions } from './appends.js';
 export type AppendAccepted = Extract<ServerEvent, { type: 'response.append.accepted' }>;
 
 export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent> {
@@ -51,6 +69,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #deadline: Timer | null = null;
   readonly #keepalive: Keepalive;
   readonly #appends: Appends;
+  readonly #handOffs: HandOffPoint[] = [];
 
   /** @param onSettled called once, just before `settled` resolves. It must not throw. */
   constructor(parts: RolloutParts, controller: AbortController, onSettled: (settlement: Settlement) => void) {
@@ -75,6 +94,10 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
   get kept(): Kept {
     return this.#rollout.kept;
+  }
+  /** The newest hand-offs, oldest first, at most `keptResponsesMax` and at least two: each can be continued, whatever came after it. */
+  get handOffs(): readonly HandOffPoint[] {
+    return this.#handOffs;
   }
   /** How it ended, from the terminal event on. */
   get settlement(): Settlement | null {
@@ -132,11 +155,28 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
    * Pays owed calls, and takes user messages along for the next turn. Resolves with the acknowledging event.
    * @throws ProtocolError; nothing of a refused append is applied.
    */
-  async append(input: unknown): Promise<AppendAccepted> {
-    const { entry, number } = await this.#appends.append(input);
+  async append(input: unknown, options: AppendOptions = {}): Promise<AppendAccepted> {
+    const { entry, number } = await this.#appends.append(input, options);
     const event = this.event(entry, number);
     if (event.type !== 'response.append.accepted') throw new Error('an append was shown as something else');
     return event;
+  }
+
+  /**
+   * How far a history, sent in full from entry `from` of the transcript on, is this Response's; null where it is another
+   * one. What the client lacks begins at output item `outputItems`.
+   * @throws ProtocolError where the input cannot be read.
+   */
+  overlap(input: unknown, from: number): (Overlap & { readonly outputItems: number }) | null {
+    const done = this.#rollout.outputItemsDone;
+    const known = this.#rollout.known(from);
+    const overlap = done === null ? null : overlapOf(parse(appendInputSchema, input, ['input']), known);
+    return overlap === null || done === null ? null : { ...overlap, outputItems: done - overlap.unseen };
+  }
+
+  /** Ends the running turn at the end of its current item, so that a message can come in; see `Rollout.interrupt`. */
+  interrupt(): void {
+    this.#rollout.interrupt();
   }
 
   /** Ends the rollout. Settling it again, or after its end, does nothing. */
@@ -144,10 +184,21 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     this.#end({ status: 'cancelled', reason });
   }
 
+  /** What its client has brought so far, oldest first: input and appends. */
+  get inputItems(): readonly Item[] {
+    return this.#rollout
+      .known(this.#parts.kept?.transcript.length ?? 0)
+      .items.filter((item) => !isSampled(item));
+  }
+
+  /** The Response as it was created. */
+  get created(): ResponseObject {
+    return this.#shown.created();
+  }
+
   /** The Response as it stands now: a fold of its log. */
   snapshot(): ResponseObject {
-    if (this.#snapshot === null) throw new Error('the response has not been admitted');
-    return this.#snapshot.snapshot();
+    return this.#shown.snapshot();
   }
 
   /**
@@ -160,8 +211,12 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   /** An entry as its wire event. */
   event(entry: LogEntry, number: number): ServerEvent {
-    if (this.#snapshot === null) throw new Error('the response has not been admitted');
-    return nativeEvent(entry, number, this.#snapshot);
+    return nativeEvent(entry, number, this.#shown);
+  }
+
+  /** What it has received for its next turn: outputs in call order, then messages. */
+  get received(): readonly Entry[] {
+    return this.#rollout.suspension.received;
   }
 
   /** Calls back once when entry `number` exists or none will; returns the way out of the wait. */
@@ -204,6 +259,11 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   async [Symbol.asyncDispose](): Promise<void> {
     this.cancel();
     await this.settled;
+  }
+
+  get #shown(): Snapshot {
+    if (this.#snapshot === null) throw new Error('the response has not been admitted');
+    return this.#snapshot;
   }
 
   /** Whoever disposes of it while it is being admitted waits for `settled`, although it never came to exist. */
@@ -259,9 +319,18 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     const entry = this.#upToDate(said);
     this.#snapshot?.apply(entry, this.#parts.clock.unixSeconds());
     this.#keepalive.heard();
+    // Before the log wakes its readers, who go on from it.
+    if (entry.type === 'response.done') this.#keepHandOff(entry.turn);
     const number = this.#log.push(entry);
     if (entry.type === 'response.settled') this.#seal(entry.outcome);
     return number;
+  }
+
+  #keepHandOff(turn: number): void {
+    const { outputItems, kept } = this.#rollout;
+    this.#handOffs.push({ turn, number: this.#log.next, outputItems, kept });
+    if (this.#handOffs.length > Math.max(handOffsMin, this.#parts.limits.keptResponsesMax))
+      this.#handOffs.shift();
   }
 
   #end(outcome: Outcome): void {

@@ -29,11 +29,14 @@ interface InSummary extends InItem {
   readonly summary_index: number;
 }
 // Aliases, because an interface has no index signature for the wire type's extra fields.
+export type Annotation = Readonly<Record<string, unknown>>;
 export type TextPart = {
   readonly type: 'output_text';
   readonly text: string;
-  readonly annotations: unknown[];
+  readonly annotations: Annotation[];
 };
+export type RefusalPart = { readonly type: 'refusal'; readonly refusal: string };
+export type ReasoningTextPart = { readonly type: 'reasoning_text'; readonly text: string };
 export type SummaryPart = { readonly type: 'summary_text'; readonly text: string };
 
 /** One member per event type, so that a type narrows to its own wire event. */
@@ -42,9 +45,21 @@ type Each<Type extends string, Fields> = Type extends string ? Fields & { readon
 /** Entries whose wire event is the entry itself, plus a number. */
 export type StreamEntry =
   | Each<'response.output_item.added' | 'response.output_item.done', At & { readonly item: OutputItem }>
-  | Each<'response.content_part.added' | 'response.content_part.done', InText & { readonly part: TextPart }>
-  | (InText & { readonly type: 'response.output_text.delta'; readonly delta: string })
-  | (InText & { readonly type: 'response.output_text.done'; readonly text: string })
+  | Each<
+      'response.content_part.added' | 'response.content_part.done',
+      InText & { readonly part: TextPart | RefusalPart | ReasoningTextPart }
+    >
+  | Each<
+      'response.output_text.delta' | 'response.refusal.delta' | 'response.reasoning_text.delta',
+      InText & { readonly delta: string }
+    >
+  | Each<'response.output_text.done' | 'response.reasoning_text.done', InText & { readonly text: string }>
+  | (InText & { readonly type: 'response.refusal.done'; readonly refusal: string })
+  | (InText & {
+      readonly type: 'response.output_text.annotation.added';
+      readonly annotation_index: number;
+      readonly annotation: Annotation;
+    })
   | Each<
       'response.function_call_arguments.delta' | 'response.custom_tool_call_input.delta',
       InItem & { readonly delta: string }
@@ -68,6 +83,8 @@ export type LogEntry =
       readonly output: readonly OutputItem[];
       readonly required_input: readonly RequiredInput[];
       readonly usage: TurnUsage;
+      /** The turn was ended before its time, for a message to come in. */
+      readonly interrupted?: true;
     }
   | {
       readonly type: 'response.append.accepted';
@@ -91,13 +108,19 @@ export type Step = readonly LogEntry[];
 
 export const noUsage: TurnUsage = { held: 0, read: 0, output: 0, reasoning: 0 };
 
+function partLength(part: TextPart | RefusalPart | ReasoningTextPart | SummaryPart): number {
+  return part.type === 'refusal' ? part.refusal.length : part.text.length;
+}
+
 /** Estimated resident bytes of an entry: a measured 160 for the object and its fixed fields, 2 per character. */
 export function entryBytes(entry: LogEntry): number {
   if ('delta' in entry) return 160 + 2 * entry.delta.length;
   if ('text' in entry) return 160 + 2 * entry.text.length;
   if ('arguments' in entry) return 160 + 2 * entry.arguments.length;
   if ('input' in entry) return 160 + 2 * entry.input.length;
-  if ('part' in entry) return 220 + 2 * entry.part.text.length;
+  if ('refusal' in entry) return 160 + 2 * entry.refusal.length;
+  if ('part' in entry) return 220 + 2 * partLength(entry.part);
+  if ('annotation' in entry) return 220 + 2 * JSON.stringify(entry.annotation).length;
   if ('call_ids' in entry) return 240 + 64 * (entry.call_ids.length + entry.required_input.length);
   if ('output' in entry) return 320 + 64 * (entry.output.length + entry.required_input.length);
   return 240;

@@ -9,6 +9,7 @@ const stored = (id: string, credential = 'key'): StoredResponse => ({
   id,
   credential,
   previous_response_id: null,
+  inherited: 0,
   request: { model: 'm', input: [] },
   items: [],
   status: 'completed',

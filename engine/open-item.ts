@@ -1,13 +1,21 @@
 /** An item while it is being sampled: announced, growing by deltas, then closed. One class per kind of content. */
-import { TextDecoder } from 'node:util';
-
-import type { StreamEntry } from './log-entry.js';
+import { openedCallId, owesAnswer, type OwedCall } from './calls.js';
+import { Content, Parts } from './item-parts.js';
+import {
+  callShape,
+  messageShape,
+  reasoningShape,
+  type CallShape,
+  type CallStart,
+  type PartedShape,
+  type Status,
+} from './item-shapes.js';
+import type { Annotation, StreamEntry } from './log-entry.js';
 import type { Item } from './protocol/items.js';
 import type { OutputItem } from './protocol/server-events.js';
-import type { SampledStart } from './samplers/sampler.js';
-import type { OwedCall } from './suspension.js';
+import type { PartKind, SampledStart } from './samplers/sampler.js';
 
-type Status = 'in_progress' | 'completed' | 'incomplete';
+type EndStatus = 'completed' | 'incomplete';
 
 export interface ClosedItem {
   readonly entries: StreamEntry[];
@@ -21,77 +29,96 @@ export interface OpenItem {
   readonly start: SampledStart;
   /** Its `output_index`. */
   readonly index: number;
-  /** The call this item makes, if it makes one. */
+  /** The call this item makes, if it makes one that has to be answered. */
   readonly owed: OwedCall | null;
   added(): StreamEntry;
-  partAdded(): StreamEntry[];
   grow(delta: string | Uint8Array): StreamEntry[];
-  end(status: 'completed' | 'incomplete'): ClosedItem;
+  /** @throws Error where the item has no such parts. */
+  part(kind: PartKind): StreamEntry[];
+  /** @throws Error where the current part is no text of a message. */
+  annotate(annotation: Annotation): StreamEntry[];
+  end(status: EndStatus, encrypted?: string): ClosedItem;
 }
 
-/** Joins deltas; holds back bytes that end inside a character (U3). */
-class Content {
-  #text = '';
-  #decoder: TextDecoder | null = null;
-
-  get text(): string {
-    return this.#text;
-  }
-
-  /** What the delta adds as text: possibly nothing yet. */
-  add(delta: string | Uint8Array): string {
-    const text = typeof delta === 'string' ? this.#flush() + delta : this.#decode(delta);
-    this.#text += text;
-    return text;
-  }
-
-  /** What is left at the end: a replacement character for a cut one, else nothing. */
-  finish(): string {
-    const rest = this.#flush();
-    this.#text += rest;
-    return rest;
-  }
-
-  #decode(bytes: Uint8Array): string {
-    this.#decoder ??= new TextDecoder('utf-8', { ignoreBOM: true });
-    return this.#decoder.decode(bytes, { stream: true });
-  }
-
-  #flush(): string {
-    const rest = this.#decoder?.decode() ?? '';
-    this.#decoder = null;
-    return rest;
-  }
+/** What an item needs of its turn. */
+export interface ItemRules {
+  readonly mintId: (prefix: string) => string;
+  /** Whether the client sees the `encrypted_content` of reasoning. */
+  readonly encrypted: boolean;
 }
 
-interface Shape {
-  readonly item: (status: Status, text: string) => OutputItem & Item;
-  readonly partAdded: () => StreamEntry[];
-  readonly delta: (delta: string) => StreamEntry;
-  readonly done: (text: string) => StreamEntry[];
+type OpaqueStart = Extract<SampledStart, { type: 'opaque' }>;
+
+function announced(index: number, item: OutputItem): StreamEntry {
+  return { type: 'response.output_item.added', output_index: index, item };
+}
+function done(index: number, item: OutputItem): StreamEntry {
+  return { type: 'response.output_item.done', output_index: index, item };
 }
 
-class TextualItem implements OpenItem {
+class PartedItem implements OpenItem {
   readonly start: SampledStart;
-  readonly owed: OwedCall | null;
+  readonly owed = null;
   readonly index: number;
-  readonly #shape: Shape;
-  readonly #content = new Content();
+  readonly #shape: PartedShape;
+  readonly #parts: Parts;
+  readonly #showsEncrypted: boolean;
 
-  constructor(start: SampledStart, index: number, shape: Shape, owed: OwedCall | null) {
+  constructor(start: SampledStart, index: number, id: string, shape: PartedShape, showsEncrypted: boolean) {
     this.start = start;
     this.index = index;
     this.#shape = shape;
-    this.owed = owed;
+    this.#parts = new Parts(index, id);
+    this.#showsEncrypted = showsEncrypted;
   }
 
   added(): StreamEntry {
-    const item = this.#shape.item('in_progress', '');
-    return { type: 'response.output_item.added', output_index: this.index, item };
+    return announced(this.index, this.#shape.item('in_progress', []));
   }
 
-  partAdded(): StreamEntry[] {
-    return this.#shape.partAdded();
+  grow(delta: string | Uint8Array): StreamEntry[] {
+    return this.#parts.current(this.#shape.kinds[0]).grow(delta);
+  }
+
+  part(kind: PartKind): StreamEntry[] {
+    if (!this.#shape.kinds.includes(kind)) throw new Error(`${this.start.type} has no ${kind} part`);
+    return this.#parts.begin(kind);
+  }
+
+  annotate(annotation: Annotation): StreamEntry[] {
+    const part = this.#parts.current(this.#shape.kinds[0]);
+    if (part.kind !== 'text') throw new Error(`a ${part.kind} part has no annotations`);
+    return part.annotate(annotation);
+  }
+
+  end(status: EndStatus, encrypted?: string): ClosedItem {
+    const entries = this.#parts.end();
+    if (this.#shape.neverEmpty && this.#parts.whole.length === 0)
+      entries.push(...this.#parts.begin(this.#shape.kinds[0]), ...this.#parts.end());
+    const item = this.#shape.item(status, this.#parts.whole, encrypted);
+    const shown = encrypted === undefined || this.#showsEncrypted;
+    const output = shown ? item : this.#shape.item(status, this.#parts.whole);
+    return { entries: [...entries, done(this.index, output)], output, item };
+  }
+}
+
+class CallItem implements OpenItem {
+  readonly start: CallStart;
+  readonly owed: OwedCall;
+  readonly index: number;
+  readonly #shape: CallShape;
+  readonly #content = new Content();
+
+  constructor(start: CallStart, index: number, mintId: ItemRules['mintId']) {
+    this.start = start;
+    this.index = index;
+    const callId = mintId('call');
+    this.#shape = callShape(start, index, mintId(start.type === 'function_call' ? 'fc' : 'ctc'), callId);
+    this.owed = { call_id: callId, type: start.type, name: start.name };
+  }
+
+  added(): StreamEntry {
+    return announced(this.index, this.#shape.item('in_progress', ''));
   }
 
   grow(delta: string | Uint8Array): StreamEntry[] {
@@ -99,137 +126,87 @@ class TextualItem implements OpenItem {
     return text === '' ? [] : [this.#shape.delta(text)];
   }
 
-  end(status: 'completed' | 'incomplete'): ClosedItem {
+  part(): StreamEntry[] {
+    throw new Error('a call has no parts');
+  }
+  annotate(): StreamEntry[] {
+    throw new Error('a call has no annotations');
+  }
+
+  end(status: EndStatus): ClosedItem {
     const rest = this.#content.finish();
-    const item = this.#shape.item(status, this.#content.text);
+    const { text } = this.#content;
+    const item = this.#shape.item(status, text);
     const entries = [
       ...(rest === '' ? [] : [this.#shape.delta(rest)]),
-      ...this.#shape.done(this.#content.text),
-      { type: 'response.output_item.done' as const, output_index: this.index, item },
+      this.#shape.done(text),
+      done(this.index, item),
     ];
     return { entries, output: item, item };
   }
 }
 
+/** It comes whole. */
 class OpaqueOpenItem implements OpenItem {
-  readonly start: Extract<SampledStart, { type: 'opaque' }>;
+  readonly start: OpaqueStart;
   readonly owed: OwedCall | null;
   readonly index: number;
   readonly #output: OutputItem;
+  /** A call that waits for its client is written out like any other, where the sampler does not say how it stands. */
+  readonly #statusless: boolean;
 
-  constructor(
-    start: Extract<SampledStart, { type: 'opaque' }>,
-    index: number,
-    mintId: (prefix: string) => string,
-  ) {
+  constructor(start: OpaqueStart, index: number, mintId: ItemRules['mintId']) {
     this.start = start;
     this.index = index;
     const { opaque: _, ...fields } = start.item;
-    const id = mintId('item');
-    const owes = start.item.type.endsWith('_call');
-    const callId = owes ? mintId('call') : undefined;
-    this.#output = { ...fields, id, ...(callId === undefined ? {} : { call_id: callId }) };
-    this.owed = callId === undefined ? null : { call_id: callId, type: start.item.type };
+    const { type } = start.item;
+    const owes = owesAnswer(start.item);
+    const isCall = owes && type !== 'mcp_approval_request';
+    this.#output = { ...fields, id: mintId('item'), ...(isCall ? { call_id: mintId('call') } : {}) };
+    this.#statusless = isCall && (fields['status'] ?? 'in_progress') === 'in_progress';
+    const callId = owes ? openedCallId(this.#output) : null;
+    this.owed = callId === null ? null : { call_id: callId, type };
   }
 
   added(): StreamEntry {
-    return { type: 'response.output_item.added', output_index: this.index, item: this.#output };
+    return announced(this.index, this.#with('in_progress'));
   }
-
-  partAdded(): StreamEntry[] {
-    return [];
-  }
-
   grow(): StreamEntry[] {
     throw new Error('an opaque item has no deltas');
   }
+  part(): StreamEntry[] {
+    throw new Error('an opaque item has no parts');
+  }
+  annotate(): StreamEntry[] {
+    throw new Error('an opaque item has no annotations');
+  }
 
   end(): ClosedItem {
-    const output = this.#output;
-    const done: StreamEntry = { type: 'response.output_item.done', output_index: this.index, item: output };
-    return { entries: [done], output, item: { ...this.start.item, ...output, opaque: true } };
+    const output = this.#with('completed');
+    const item: Item = { ...this.start.item, ...output, opaque: true };
+    return { entries: [done(this.index, output)], output, item };
+  }
+
+  #with(status: Status): OutputItem {
+    return this.#statusless ? { ...this.#output, status } : this.#output;
   }
 }
 
-function messageShape(index: number, id: string): Shape {
-  const at = { output_index: index, item_id: id, content_index: 0 };
-  const part = (text: string) => ({ type: 'output_text' as const, text, annotations: [] });
-  return {
-    item: (status, text) => ({
-      type: 'message',
-      id,
-      role: 'assistant',
-      status,
-      content: status === 'in_progress' ? [] : [part(text)],
-    }),
-    partAdded: () => [{ ...at, type: 'response.content_part.added', part: part('') }],
-    delta: (delta) => ({ ...at, type: 'response.output_text.delta', delta }),
-    done: (text) => [
-      { ...at, type: 'response.output_text.done', text },
-      { ...at, type: 'response.content_part.done', part: part(text) },
-    ],
-  };
-}
-
-function reasoningShape(index: number, id: string): Shape {
-  const at = { output_index: index, item_id: id, summary_index: 0 };
-  const part = (text: string) => ({ type: 'summary_text' as const, text });
-  return {
-    item: (status, text) => ({
-      type: 'reasoning',
-      id,
-      status,
-      summary: status === 'in_progress' ? [] : [part(text)],
-    }),
-    partAdded: () => [{ ...at, type: 'response.reasoning_summary_part.added', part: part('') }],
-    delta: (delta) => ({ ...at, type: 'response.reasoning_summary_text.delta', delta }),
-    done: (text) => [
-      { ...at, type: 'response.reasoning_summary_text.done', text },
-      { ...at, type: 'response.reasoning_summary_part.done', part: part(text) },
-    ],
-  };
-}
-
-type CallStart = Extract<SampledStart, { type: 'function_call' | 'custom_tool_call' }>;
-
-function callShape(start: CallStart, index: number, id: string, callId: string): Shape {
-  const at = { output_index: index, item_id: id };
-  const named = {
-    id,
-    call_id: callId,
-    name: start.name,
-    ...(start.namespace === undefined ? {} : { namespace: start.namespace }),
-  };
-  if (start.type === 'function_call')
-    return {
-      item: (status, text) => ({ type: 'function_call', ...named, arguments: text, status }),
-      partAdded: () => [],
-      delta: (delta) => ({ ...at, type: 'response.function_call_arguments.delta', delta }),
-      done: (text) => [{ ...at, type: 'response.function_call_arguments.done', arguments: text }],
-    };
-  return {
-    item: (status, text) => ({ type: 'custom_tool_call', ...named, input: text, status }),
-    partAdded: () => [],
-    delta: (delta) => ({ ...at, type: 'response.custom_tool_call_input.delta', delta }),
-    done: (text) => [{ ...at, type: 'response.custom_tool_call_input.done', input: text }],
-  };
-}
-
 /** Opens an announced item. Its ids are the engine's own: a sampler's ids never reach the wire. */
-export function openItem(start: SampledStart, index: number, mintId: (prefix: string) => string): OpenItem {
+export function openItem(start: SampledStart, index: number, { mintId, encrypted }: ItemRules): OpenItem {
   switch (start.type) {
     case 'opaque':
       return new OpaqueOpenItem(start, index, mintId);
-    case 'message':
-      return new TextualItem(start, index, messageShape(index, mintId('msg')), null);
-    case 'reasoning':
-      return new TextualItem(start, index, reasoningShape(index, mintId('rs')), null);
-    case 'function_call':
-    case 'custom_tool_call': {
-      const callId = mintId('call');
-      const id = mintId(start.type === 'function_call' ? 'fc' : 'ctc');
-      const owed = { call_id: callId, type: start.type, name: start.name };
-      return new TextualItem(start, index, callShape(start, index, id, callId), owed);
+    case 'message': {
+      const id = mintId('msg');
+      return new PartedItem(start, index, id, messageShape(start, id), encrypted);
     }
+    case 'reasoning': {
+      const id = mintId('rs');
+      return new PartedItem(start, index, id, reasoningShape(id), encrypted);
+    }
+    case 'function_call':
+    case 'custom_tool_call':
+      return new CallItem(start, index, mintId);
   }
 }

@@ -5,6 +5,7 @@ export type IncompleteReason =
   | 'max_output_tokens'
   | 'max_tool_calls'
   | 'content_filter'
+  | 'steered'
   | 'cancelled'
   | 'disconnected'
   | 'suspension_expired'

@@ -36,7 +36,10 @@ export interface Tokenizer {
 export interface StoredResponse {
   readonly id: string;
   readonly credential: string;
+  /** The Response whose conversation it goes on with, as the engine knows it; null where it began one. */
   readonly previous_response_id: string | null;
+  /** How many items of that conversation it goes on from. */
+  readonly inherited: number;
   readonly request: CreateRequest;
   /** What this Response added to its conversation: its input, and what was sampled and answered. */
   readonly items: readonly Item[];

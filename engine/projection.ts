@@ -3,13 +3,15 @@
  *
  *   J1  Pure: the same entries give the same events, whoever reads and however often.
  *   J2  `native` shows a rollout as one Response, one event per entry, so a number on the wire is a number of the log.
- *   J3  `VirtualResponses` shows the same log as one response per turn: a hand-off is `response.completed`, the append
- *       that pays it is the next `response.created`, numbers and output indexes start again at 0. Where everything was
- *       paid before the hand-off, the next response begins at once.
+ *   J3  `VirtualResponse` shows a window of the same log as a response of its own: a hand-off is `response.completed`,
+ *       numbers and output indexes start at 0, and what the native dialect has for itself is not shown. Where every call
+ *       was paid before the hand-off nothing is handed off, and the window goes on.
  */
-import type { LogEntry } from './log-entry.js';
-import { callIdOf, settledFields, unfinish, wireUsage } from './response-object.js';
-import type { OutputItem, ResponseObject, ServerEvent } from './protocol/server-events.js';
+import { owedCallId } from './calls.js';
+import { owesAnswer, requiredInputFor } from './calls.js';
+import type { LogEntry, StreamEntry, TurnUsage } from './log-entry.js';
+import { addUsage, callIdOf, settledFields, unfinish, wireUsage } from './response-object.js';
+import type { OutputItem, RequiredInput, ResponseObject, ServerEvent } from './protocol/server-events.js';
 
 /** What the projection needs of the Response it shows. */
 export interface ShownResponse {
@@ -20,9 +22,9 @@ export interface ShownResponse {
   snapshot(): ResponseObject;
 }
 
-function terminalType(
-  status: ResponseObject['status'],
-): 'response.completed' | 'response.failed' | 'response.incomplete' {
+type TerminalType = 'response.completed' | 'response.failed' | 'response.incomplete';
+
+function terminalType(status: ResponseObject['status']): TerminalType {
   if (status === 'completed') return 'response.completed';
   return status === 'failed' ? 'response.failed' : 'response.incomplete';
 }
@@ -63,110 +65,152 @@ export function nativeEvent(entry: LogEntry, sequenceNumber: number, response: S
 }
 
 type HandOffEntry = Extract<LogEntry, { type: 'response.done' }>;
+type WholeType = 'response.created' | 'response.in_progress' | TerminalType;
+type Ending = Pick<ResponseObject, 'status' | 'error' | 'incomplete_details'>;
 
-/** The same log as one response per turn. A fold: feed it every entry, in order, from the first. */
-export class VirtualResponses {
+/** Where an item's event stands in a window. */
+export interface Place {
+  readonly sequence_number: number;
+  readonly output_index: number;
+}
+
+export interface WindowOptions {
+  /** Output items of the log before the window: the first one shown has index 0. */
+  readonly outputItems: number;
+  /** Whole seconds since 1970, for `completed_at`. */
+  readonly unixSeconds: () => number;
+  /** A hand-off does not end it: the window goes on to the end of the rollout. Default false. */
+  readonly throughout?: boolean;
+  /** Calls that whoever is shown the window has answered already. */
+  readonly answered?: ReadonlySet<string>;
+}
+
+/** A window of a log as one protocol response. A fold: `begin` it, then feed it every entry of the window, in order. */
+export class VirtualResponse {
+  /** Shown its terminal event: nothing after it belongs to this response. */
+  over = false;
+  /** The turn whose hand-off ended it; null while it runs, or where the rollout ended with it. */
+  handedOff: number | null = null;
   readonly #created: ResponseObject;
-  readonly #mintId: () => string;
-  #current: ResponseObject;
-  #output: OutputItem[] = [];
-  /** Calls announced and not answered. */
+  readonly #options: WindowOptions;
+  readonly #output: OutputItem[] = [];
+  readonly #calls: string[] = [];
+  /** Those among them that are not answered. */
   readonly #owed = new Set<string>();
-  /** Messages for the next turn: after a warm-up, which owes nothing, one of them is what ends the wait. */
-  #messages = 0;
+  #usage: TurnUsage | null = null;
   #sequence = 0;
-  #indexBase = 0;
-  #indexNext = 0;
-  #open = true;
+  #snapshot: ResponseObject;
 
-  /** The first virtual response has the id of `created`; the later ones get minted ids. */
-  constructor(created: ResponseObject, mintId: () => string) {
+  /** @param created the response as it is when it begins; its id is the caller's choice. */
+  constructor(created: ResponseObject, options: WindowOptions) {
     this.#created = created;
-    this.#current = created;
-    this.#mintId = mintId;
+    this.#snapshot = created;
+    this.#options = options;
   }
 
   get id(): string {
-    return this.#current.id;
+    return this.#created.id;
   }
 
-  project(entry: LogEntry): ServerEvent[] {
+  /** Calls that it has announced, in call order. */
+  get callIds(): readonly string[] {
+    return this.#calls;
+  }
+
+  /** The response as its newest event of the whole shows it. */
+  get snapshot(): ResponseObject {
+    return this.#snapshot;
+  }
+
+  /** Number of the newest event shown; -1 before the first. */
+  get lastNumber(): number {
+    return this.#sequence - 1;
+  }
+
+  /** What its client owes: the calls of its finished items that nobody has answered, in call order. */
+  get requiredInput(): RequiredInput[] {
+    return Object.values(this.#output).flatMap((item) => {
+      const call_id = callIdOf(item);
+      if (call_id === null || !this.#owed.has(call_id)) return [];
+      const name = 'name' in item && typeof item.name === 'string' ? item.name : undefined;
+      return [requiredInputFor({ call_id, type: item.type, name })];
+    });
+  }
+
+  /** The events before the first entry. */
+  begin(): ServerEvent[] {
+    return (['response.created', 'response.in_progress'] as const).map((type) => this.#whole(type));
+  }
+
+  /** The place of an item's event, null for an item before the window. Counts the event as shown. */
+  place(entry: StreamEntry): Place | null {
+    const output_index = entry.output_index - this.#options.outputItems;
+    if (output_index < 0) return null;
+    if (entry.type === 'response.output_item.done') this.#output[output_index] = entry.item;
+    else if (entry.type === 'response.output_item.added') {
+      const callId = owedCallId(entry.item);
+      if (callId !== null) {
+        this.#calls.push(callId);
+        if (owesAnswer(entry.item) && this.#options.answered?.has(callId) !== true) this.#owed.add(callId);
+      }
+    }
+    return { sequence_number: this.#sequence++, output_index };
+  }
+
+  /** The event an entry gives, or null for one that is not shown here. */
+  project(entry: LogEntry): ServerEvent | null {
     switch (entry.type) {
-      case 'response.done':
-        return [
-          this.#close({ status: 'completed', error: null, incomplete_details: null }, wireUsage(entry.usage)),
-          ...this.#goOn(entry),
-        ];
+      case 'response.created':
+        return null;
       case 'response.append.accepted':
         for (const callId of entry.call_ids) this.#owed.delete(callId);
-        this.#messages += entry.messages;
-        return this.#open ? [] : this.#goOn(entry);
-      case 'response.settled':
-        return this.#settle(entry);
-      case 'response.created':
+        return null;
       case 'response.in_progress':
-        return this.#open ? [this.#number(nativeEvent(entry, 0, this.#shown()))] : [];
-      default:
-        return [this.#inItem(entry)];
+        return this.#whole(entry.type);
+      case 'response.done':
+        return this.#handOff(entry);
+      case 'response.settled':
+        this.#count(entry.usage);
+        return this.#close(settledFields(entry.outcome));
+      default: {
+        const place = this.place(entry);
+        if (place === null) return null;
+        const moved = { ...entry, output_index: place.output_index };
+        return nativeEvent(moved, place.sequence_number, this.#shown());
+      }
     }
   }
 
-  #inItem(
-    entry: Exclude<
-      LogEntry,
-      {
-        readonly type:
-          | 'response.created'
-          | 'response.in_progress'
-          | 'response.done'
-          | 'response.append.accepted'
-          | 'response.settled';
-      }
-    >,
-  ): ServerEvent {
-    const callId = entry.type === 'response.output_item.added' ? callIdOf(entry.item) : null;
-    if (callId !== null) this.#owed.add(callId);
-    this.#indexNext = Math.max(this.#indexNext, entry.output_index + 1);
-    const rebased = { ...entry, output_index: entry.output_index - this.#indexBase };
-    if (rebased.type === 'response.output_item.done') this.#output[rebased.output_index] = rebased.item;
-    return this.#number(nativeEvent(rebased, 0, this.#shown()));
+  #handOff({ turn, output, required_input, usage, interrupted }: HandOffEntry): ServerEvent | null {
+    this.#count(usage);
+    const due = required_input.filter(({ call_id }) => this.#options.answered?.has(call_id) !== true);
+    const paid = turn > 0 && due.length === 0 && output.some((item) => callIdOf(item) !== null);
+    if (paid || this.#options.throughout === true) return null;
+    this.handedOff = turn;
+    if (interrupted === true)
+      return this.#close({ status: 'incomplete', error: null, incomplete_details: { reason: 'steered' } });
+    return this.#close({ status: 'completed', error: null, incomplete_details: null });
   }
 
-  /** A rollout that ends while suspended ends no response: its last hand-off has already completed one. */
-  #settle(entry: Extract<LogEntry, { type: 'response.settled' }>): ServerEvent[] {
-    if (!this.#open) return [];
-    return [this.#close(settledFields(entry.outcome), wireUsage(entry.usage))];
+  #close(ending: Ending): ServerEvent {
+    this.over = true;
+    const shown = Object.values(this.#output);
+    const output = ending.status === 'completed' ? shown : unfinish(shown, this.#owed);
+    const usage = this.#usage === null ? null : wireUsage(this.#usage);
+    const completed_at = this.#options.unixSeconds();
+    this.#snapshot = { ...this.#created, ...ending, completed_at, output, usage };
+    return this.#whole(terminalType(ending.status));
   }
 
-  #close(
-    fields: Pick<ResponseObject, 'status' | 'error' | 'incomplete_details'>,
-    usage: ResponseObject['usage'],
-  ): ServerEvent {
-    this.#open = false;
-    const output = fields.status === 'completed' ? this.#output : unfinish(this.#output, this.#owed);
-    const response = { ...this.#current, ...fields, completed_at: this.#created.created_at, output, usage };
-    return this.#number({ type: terminalType(fields.status), sequence_number: 0, response });
-  }
-
-  /** Begins the next response where nothing is waited for any more. */
-  #goOn({ turn, required_input }: Pick<HandOffEntry, 'turn' | 'required_input'>): ServerEvent[] {
-    if (required_input.length > 0 || (turn === 0 && this.#messages === 0)) return [];
-    this.#messages = 0;
-    this.#current = { ...this.#created, id: this.#mintId(), previous_response_id: this.#current.id };
-    this.#output = [];
-    this.#sequence = 0;
-    this.#indexBase = this.#indexNext;
-    this.#open = true;
-    return (['response.created', 'response.in_progress'] as const).map((type) =>
-      this.#number(nativeEvent({ type }, 0, this.#shown())),
-    );
+  #count(turn: TurnUsage): void {
+    this.#usage = this.#usage === null ? turn : addUsage(this.#usage, turn);
   }
 
   #shown(): ShownResponse {
-    return { id: this.#current.id, created: () => this.#current, snapshot: () => this.#current };
+    return { id: this.id, created: () => this.#created, snapshot: () => this.#snapshot };
   }
 
-  #number(event: ServerEvent): ServerEvent {
-    return { ...event, sequence_number: this.#sequence++ };
+  #whole(type: WholeType): ServerEvent {
+    return { type, sequence_number: this.#sequence++, response: this.#snapshot };
   }
 }

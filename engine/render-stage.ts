@@ -3,6 +3,7 @@ import type { Tokenizer } from './ports.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { renderItem, renderPreamble } from './render.js';
+import { compactThreshold } from './room.js';
 import { noPreamble, type Passage, type Preamble, type Stage, type StageRun } from './stages.js';
 
 /** Renders items one after another: the tokenizer answers at once while there is little to do, else in breaths (S7). */
@@ -29,6 +30,9 @@ function renderAll(
 function refuseOverflow(passage: Passage, items: number): void {
   const held = passage.transcript.tokens + passage.pendingTokens;
   const context = passage.preamble.tokens.length + held + items;
+  const { request } = passage;
+  // Room is made for the turn, or its plan refuses it.
+  if (request.truncation === 'auto' || compactThreshold(request) !== null) return;
   const most = passage.sampler?.contextTokensMax ?? Infinity;
   if (context > most)
     throw new ProtocolError(

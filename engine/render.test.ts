@@ -369,3 +369,75 @@ test('a namespace renders its description and its tools by their qualified names
     ['shell\nA shell.', 'shell.run\n{"type":"object","properties":{}}', 'shell.git.log', 'mcp'],
   );
 });
+
+test('reasoning is read as its raw content where it has some, and as its summary where not', async () => {
+  const summary = [{ type: 'summary_text', text: 'short' }];
+  const content = [
+    { type: 'reasoning_text', text: 'long ' },
+    { type: 'reasoning_text', text: 'and raw' },
+  ];
+  const render = (fields: object) =>
+    renderItem(item({ type: 'reasoning', summary, ...fields }), new SpellingTokenizer(), signal);
+  const thought = (text: string) => tokens(start, 'assistant analysis', message, text, end);
+  assert.deepEqual(await render({ content }), thought('long and raw'));
+  assert.deepEqual(await render({ content: [] }), thought('short'));
+  assert.deepEqual(await render({ content: null }), thought('short'));
+});
+
+test('encrypted content costs nothing, wherever it stands (R6)', async () => {
+  const encrypted_content = 'g'.repeat(4000);
+  for (const raw of [
+    { type: 'reasoning', summary: [] },
+    { type: 'compaction', created_by: 'x' },
+    { type: 'program', steps: [{ kind: 'think' }] },
+  ]) {
+    const bare = await renderItem(item(raw), new SpellingTokenizer(), signal);
+    const full = await renderItem(item({ ...raw, encrypted_content }), new SpellingTokenizer(), signal);
+    assert.deepEqual(full, bare);
+  }
+});
+
+test('media in an opaque item count as media, and their data is read by nobody (R4)', async () => {
+  const tokenizer = new SpellingTokenizer();
+  const shot = { type: 'computer_screenshot', image_url: `data:image/png;base64,${'A'.repeat(9000)}` };
+  const drawn = { type: 'image_generation_call', status: 'completed', result: 'A'.repeat(9000) };
+  const paper = { type: 'x', file: 'data:application/pdf;base64,AAAA' };
+  assert.deepEqual(
+    await renderItem(item({ type: 'computer_call_output', call_id: 'c', output: shot }), tokenizer, signal),
+    tokens(
+      start,
+      'computer_call_output',
+      message,
+      '{"type":"computer_call_output","output":{"type":"computer_screenshot","image_url":""}}',
+      ...fills(85, image),
+      end,
+    ),
+  );
+  assert.deepEqual(
+    await renderItem(item(drawn), tokenizer, signal),
+    tokens(
+      start,
+      'image_generation_call',
+      message,
+      '{"type":"image_generation_call","result":""}',
+      ...fills(85, image),
+      end,
+    ),
+  );
+  const units = paper.file.length;
+  assert.deepEqual(
+    await renderItem(item(paper), tokenizer, signal),
+    tokens(start, 'x', message, '{"type":"x","file":""}', ...fills(Math.ceil(units / 4), file), end),
+  );
+  assert.ok(tokenizer.asked.every((text) => text.length < 200));
+});
+
+test('what names an approval is minted, and not rendered (R3)', async () => {
+  const approval = (id: string) =>
+    renderItem(
+      item({ type: 'mcp_approval_response', id: `r${id}`, approval_request_id: id, approve: true }),
+      new SpellingTokenizer(),
+      signal,
+    );
+  assert.deepEqual(await approval('a'), await approval('a much longer one'));
+});

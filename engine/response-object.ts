@@ -1,4 +1,5 @@
 /** The wire snapshot of a Response: what its request said, and a running fold of its log (S6). */
+import { openedCallId, owedCallId } from './calls.js';
 import type { LogEntry, TurnUsage } from './log-entry.js';
 import type { CreateRequest, Tool } from './protocol/requests.js';
 import type { OutputItem, ResponseObject, Usage } from './protocol/server-events.js';
@@ -99,19 +100,14 @@ export function settledFields(
  * nobody takes it for a finished one.
  */
 export function unfinish(output: readonly OutputItem[], owed: ReadonlySet<string>): OutputItem[] {
-  return output.map((item) =>
-    'call_id' in item && typeof item.call_id === 'string' && owed.has(item.call_id)
-      ? { ...item, status: 'incomplete' }
-      : item,
-  );
+  return output.map((item) => {
+    const callId = openedCallId(item);
+    return callId !== null && owed.has(callId) ? { ...item, status: 'incomplete' } : item;
+  });
 }
 
-/** The id of the call that an item makes, or null. */
-export function callIdOf(item: OutputItem): string | null {
-  return item.type.endsWith('_call') && 'call_id' in item && typeof item.call_id === 'string'
-    ? item.call_id
-    : null;
-}
+/** What names the call that an item makes, or null. */
+export const callIdOf: (item: OutputItem) => string | null = openedCallId;
 
 /** The running fold. Its parts are shared with the log's entries, not copied. */
 export class Snapshot {
@@ -157,7 +153,7 @@ export class Snapshot {
   apply(entry: LogEntry, unixSeconds: number): void {
     switch (entry.type) {
       case 'response.output_item.added': {
-        const callId = callIdOf(entry.item);
+        const callId = owedCallId(entry.item);
         if (callId !== null) this.#owed = [...this.#owed, callId];
         break;
       }

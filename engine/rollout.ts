@@ -10,21 +10,30 @@
  *   S8  Every wait takes the rollout's signal and goes through a port.
  */
 import { entriesOf, RolloutContext } from './context.js';
+import { answeredCallId, openedCallId } from './calls.js';
 import { takeIn } from './intake.js';
 import type { Step, TurnUsage } from './log-entry.js';
 import { failedBy, orFailed, RolloutEnd, type Outcome } from './outcome.js';
 import { ProtocolError } from './protocol/errors.js';
-import type { CreateRequest } from './protocol/requests.js';
+import type { KnownHistory } from './overlap.js';
+import { isSampled, type Item } from './protocol/items.js';
+import { wantsEncrypted, type CreateRequest } from './protocol/requests.js';
 import type { OutputItem } from './protocol/server-events.js';
 import type { Sampler, SamplerSession } from './samplers/sampler.js';
+import { asksToCompact, compact, compactThreshold, truncate } from './room.js';
 import type { RolloutParts } from './rollout-parts.js';
 import type { Kept, Passage, Phase } from './stages.js';
 import { Suspension } from './suspension.js';
 import { demandsCall } from './tool-choice.js';
 import type { Transcript, Entry } from './transcript.js';
-import { planTurn } from './turn-plan.js';
+import { freshProgress, planTurn } from './turn-plan.js';
 import { Turn } from './turn.js';
 import { Watch } from './watch.js';
+
+function isSampledAt(items: readonly Item[], index: number): boolean {
+  const item = items[index];
+  return item !== undefined && isSampled(item);
+}
 
 export class Rollout {
   readonly #parts: RolloutParts;
@@ -39,6 +48,9 @@ export class Rollout {
   #calls = 0;
   #owed: readonly string[] = [];
   #ended = false;
+  #interrupted = false;
+  /** How often the context was shortened: each time the model begins anew. */
+  #shortenings = 0;
 
   constructor(parts: RolloutParts) {
     this.#parts = parts;
@@ -58,30 +70,37 @@ export class Rollout {
   get turnNumber(): number {
     return this.#turnNumber;
   }
+  /** Output items of the turns so far. */
+  get outputItems(): number {
+    return this.#outputItems;
+  }
   get usage(): TurnUsage {
     return this.#context.usage;
   }
+  /** A turn is being sampled. */
+  get sampling(): boolean {
+    return this.#turn !== null;
+  }
   /** No turn follows: what an append brought now would be lost. */
   get ended(): boolean {
-    return this.#ended || this.#parts.handOff === 'complete';
+    return this.#ended;
   }
 
   /** What a later Response continues from. */
   get kept(): Kept {
     const { transcript, preamble, counted } = this.#context;
     const conversation = this.#conversation;
-    return {
-      responseId: this.#parts.id,
-      conversation,
-      transcript,
-      preamble,
-      countedTokens: counted,
-      owed: this.#owed,
-    };
+    const of = { responseId: this.#parts.id, conversation, preamble, countedTokens: counted };
+    if (this.#turn !== null || this.#ended) return { ...of, transcript, owed: this.#owed };
+    // The open ledger's calls are in the transcript from the end of their turn on. What was answered stays so.
+    const answers = this.#suspension.received.filter(({ item }) => answeredCallId(item) !== null);
+    const owed = this.#suspension.requiredInput.map((stub) => stub.call_id);
+    return { ...of, transcript: answers.length === 0 ? transcript : transcript.extend(answers), owed };
   }
 
   get #conversation(): string {
-    return this.#parts.kept?.conversation ?? this.#request.prompt_cache_key ?? this.#parts.id;
+    const whole = this.#parts.kept?.conversation ?? this.#request.prompt_cache_key ?? this.#parts.id;
+    return this.#shortenings === 0 ? whole : `${whole}~${this.#shortenings}`;
   }
 
   /**
@@ -119,6 +138,43 @@ export class Rollout {
     yield* this.#post(outcome);
   }
 
+  /** What it has come to since entry `from` of its transcript, for a history to be held against. */
+  known(from: number): KnownHistory {
+    const kept = this.transcript.items(from);
+    const sampled = this.#turn?.sampled.map(({ item }) => item) ?? [];
+    let newestTurn = kept.length;
+    if (this.#turn === null) while (newestTurn > 0 && isSampledAt(kept, newestTurn - 1)) newestTurn--;
+    const items = [...kept, ...sampled, ...this.#suspension.received.map(({ item }) => item)];
+    const opened = new Set(items.map(openedCallId));
+    const owed = this.#suspension.requiredInput.map((stub) => stub.call_id);
+    return { items, newestTurn, owed: owed.filter((callId) => opened.has(callId)) };
+  }
+
+  /** What it has added to what it continued from. */
+  get added(): readonly Item[] {
+    return this.#context.added;
+  }
+
+  /**
+   * Output items so far that are done, if they stand without a gap before those that are not; else null, and after the
+   * context was shortened, so that it is no longer what a client would send.
+   */
+  get outputItemsDone(): number | null {
+    const sampled = this.#turn?.sampled ?? [];
+    if (this.#context.shortened) return null;
+    const gap = sampled.some(({ index }, place) => index !== this.#outputItems + place);
+    return gap ? null : this.#outputItems + sampled.length;
+  }
+
+  /**
+   * Ends the turn that is sampled at the end of its current item, unless it has made a call: those are owed first. Where
+   * they are all paid before the turn ends, the next one ends before its first item. Nothing while the client is waited
+   * for: it is let in already.
+   */
+  interrupt(): void {
+    if (!this.#suspension.waiting) this.#interrupted = true;
+  }
+
   /** Takes new items through the append stages; gives what is left to apply. Changes nothing itself. */
   async append(raw: unknown, accept: Passage['accept']): Promise<Entry[]> {
     const passage = this.#passage('append', raw, this.#parts.signal, accept);
@@ -132,20 +188,30 @@ export class Rollout {
     const warmUp = this.#request.generate === false;
     if (warmUp && handOff === 'complete') return { status: 'completed' };
     if (warmUp) this.#suspension.expectMessage();
+    if (asksToCompact(this.#request)) {
+      yield* this.#compact(true);
+      return this.#endWith({ status: 'completed' });
+    }
     for (let number = warmUp ? 0 : 1; number <= limits.turnsMax; number++) {
       let output: readonly OutputItem[] = [];
+      let interrupted = false;
       if (number > 0) {
+        const made = yield* this.#makeRoom();
         const turn = yield* this.#sample(number);
         const outcome = this.#outcomeAfter(turn);
         if (outcome !== null) return outcome;
-        output = turn.sampled.map((sampled) => sampled.output);
+        output = [...made, ...turn.sampled.map((sampled) => sampled.output)];
+        interrupted = turn.cut === 'steered';
       }
       const suspension = this.#suspension;
+      if (interrupted) suspension.expectMessage();
       const required_input = suspension.requiredInput;
       const usage = this.#context.takeTurnUsage();
-      yield [{ type: 'response.done', turn: number, output, required_input, usage }];
+      const early = interrupted ? { interrupted } : {};
+      yield [{ type: 'response.done', turn: number, output, required_input, usage, ...early }];
       this.#model?.session.suspend();
       await suspension.resumed(signal, clock, limits.suspensionMsMax);
+      if (required_input.length > 0 || suspension.messagesPending > 0) this.#interrupted = false;
       // Both in one step: an append that comes now finds either the old ledger, unread, or the new one.
       this.#context.enter(suspension.received);
       this.#suspension = new Suspension();
@@ -155,10 +221,13 @@ export class Rollout {
 
   /** The outcome, if this turn is the last: it was cut, hands off by completing, or leaves nothing to wait for. */
   #outcomeAfter(turn: Turn): Outcome | null {
+    const suspends = this.#parts.handOff === 'suspend';
+    if (turn.cut === 'steered' && suspends) return null;
     if (turn.cut !== null) return this.#endWith({ status: 'incomplete', reason: turn.cut });
     const owed = this.#suspension.requiredInput;
-    const goesOn = owed.length > 0 || this.#suspension.received.length > 0;
-    if (this.#parts.handOff === 'suspend' && goesOn) return null;
+    const { received } = this.#suspension;
+    if (owed.length === 0 ? received.length > 0 : suspends) return null;
+    this.#context.enter(received);
     this.#owed = owed.map((stub) => stub.call_id);
     return this.#endWith({ status: 'completed' });
   }
@@ -169,13 +238,47 @@ export class Rollout {
     return outcome;
   }
 
+  /** Shortens the context where it has grown too long; gives the items that the client is shown of it. */
+  async *#makeRoom(): AsyncGenerator<Step, OutputItem[]> {
+    const threshold = compactThreshold(this.#request);
+    if (threshold !== null && this.#context.tokens > threshold) return yield* this.#compact(false);
+    const most = this.#model?.sampler.contextTokensMax ?? Infinity;
+    if (this.#request.truncation === 'auto' && truncate(this.#context, most)) this.#reopen();
+    return [];
+  }
+
+  async *#compact(everything: boolean): AsyncGenerator<Step, OutputItem[]> {
+    const made = await compact(this.#context, this.#parts, everything);
+    if (made === null) return [];
+    this.#reopen();
+    const { opaque: _, ...fields } = made;
+    const item = { ...fields, id: made.id ?? '' };
+    const at = { output_index: this.#outputItems++, item };
+    yield [
+      { type: 'response.output_item.added', ...at },
+      { type: 'response.output_item.done', ...at },
+    ];
+    return [item];
+  }
+
+  /** The model's state is of a context that is no more. */
+  #reopen(): void {
+    if (this.#model === null) return;
+    this.#model.session.release();
+    this.#shortenings++;
+    const { sampler } = this.#model;
+    const conversation = this.#conversation;
+    this.#model = { sampler, session: sampler.open({ conversation, request: this.#request }) };
+  }
+
   /** Samples one turn into the log and the transcript. */
   async *#sample(number: number): AsyncGenerator<Step, Turn> {
     if (this.#model === null) throw new Error('a turn began before the model was resolved');
-    const { signal, clock, limits, mintId } = this.#parts;
+    const { signal, clock, limits, mintId, boundsPer } = this.#parts;
     const { sampler, session } = this.#model;
     this.#turnNumber = number;
-    const progress = { turn: number, usage: this.usage, calls: this.#calls };
+    const sofar = { turn: number, turnOfResponse: number, usage: this.usage, calls: this.#calls };
+    const progress = boundsPer === 'turn' ? freshProgress(number) : sofar;
     const { request, rules } = planTurn(
       this.#request,
       progress,
@@ -183,12 +286,17 @@ export class Rollout {
       sampler.contextTokensMax,
     );
     const suspension = this.#suspension;
-    const turn = new Turn(this.#outputItems, { ...rules, mintId, owe: (call) => suspension.owe(call) }); // S1
+    const turn = new Turn(this.#outputItems, {
+      ...rules,
+      encrypted: wantsEncrypted(this.#request),
+      mintId,
+      owe: (call) => suspension.owe(call),
+    }); // S1
     this.#turn = turn;
     using watch = new Watch(session.sample(request, signal), signal, clock, limits.samplerStepMsMax);
-    while (turn.cut === null) {
+    while (!this.#isCut(turn)) {
       const step = await watch.next();
-      if (step.done === true) break;
+      if (step.done === true || (step.value.type === 'item' && this.#isCut(turn))) break;
       const entries = turn.accept(step.value);
       if (entries.length > 0) yield entries;
     }
@@ -201,9 +309,17 @@ export class Rollout {
     return turn;
   }
 
+  /** Looked at between two items, so that none begins after an interrupt. */
+  #isCut(turn: Turn): boolean {
+    if (this.#interrupted && turn.cut === null && !turn.open && turn.calls === 0) turn.cut = 'steered';
+    return turn.cut !== null;
+  }
+
   /** Once per turn, however it ended. */
   async #closeTurn(turn: Turn, signal: AbortSignal): Promise<void> {
-    await this.#context.closeTurn(turn, signal);
+    const entries = await this.#context.sampled(turn, signal);
+    // In one step, so that whoever looks finds what was sampled in the turn or in the transcript, once.
+    this.#context.closeTurn(turn, entries);
     this.#turn = null;
     this.#outputItems += turn.sampled.length;
     this.#calls += turn.calls;
@@ -258,7 +374,7 @@ export class Rollout {
       turn: this.#turnNumber + (phase === 'post' ? 0 : 1),
       transcript: phase === 'post' ? this.#context.base : this.transcript,
       pendingTokens: phase === 'append' ? this.#suspension.tokens : 0,
-      kept: phase === 'pre' ? kept : null,
+      kept: phase === 'append' ? null : kept,
       accept,
       signal,
       outcome: null,

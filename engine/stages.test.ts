@@ -254,6 +254,7 @@ test('a rollout of two turns passes exactly these stages, in this order (G1, G2,
       'append.classify 2 passed',
       'append.render 2 passed',
       'post.classify 2 passed',
+      'post.format 2 passed',
       'post.store 2 passed',
       'post.bill 2 passed',
     ],
@@ -298,7 +299,7 @@ test('a deaf stage at post is waited for as long as the bound says, and then fai
   const post = response.receipts.filter(({ phase }) => phase === 'post');
   assert.deepEqual(
     post.map(({ stage: name }) => name),
-    ['deaf', 'classify', 'store', 'bill'],
+    ['deaf', 'classify', 'format', 'store', 'bill'],
     'the stages left run too, once',
   );
   assert.deepEqual(

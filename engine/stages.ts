@@ -54,7 +54,7 @@ export interface Passage {
   readonly transcript: Transcript;
   /** Tokens that earlier appends brought and that enter the transcript with this one. 0 at `pre` and `post`. */
   readonly pendingTokens: number;
-  /** What an earlier Response left for this one to continue. Only at `pre`. */
+  /** What an earlier Response left for this one to continue. Not at `append`. */
   readonly kept: Kept | null;
   /** Holds the items against the calls they answer; gives those that enter the context, or throws. */
   readonly accept: (items: readonly Item[]) => readonly Item[];

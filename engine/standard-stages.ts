@@ -1,8 +1,9 @@
 /**
  * The stages every Response passes: validate, admit, resolve, classify and render before inference; validate, admit,
- * classify and render at an append, over its new items only; classify, store and bill after it.
+ * classify and render at an append, over its new items only; classify, format, store and bill after it.
  */
 import { classifier, type Rule } from './classify.js';
+import { formatStage } from './format-stage.js';
 import type { Limits } from './limits.js';
 import type { Clock, Store, Tokenizer } from './ports.js';
 import { ProtocolError } from './protocol/errors.js';
@@ -176,12 +177,14 @@ function storeStage({ store }: StandardStageParts): Stage {
     reads: 'new',
     refuses: false,
     critical: true,
-    run({ responseId, credential, request, outcome, signal }, items) {
+    run({ responseId, credential, kept, request, outcome, signal }, items) {
       if (request.store === false) return;
       const stored = {
         id: responseId,
         credential,
-        previous_response_id: request.previous_response_id ?? null,
+        // Not the id the request names: that may be one of several responses of the same rollout.
+        previous_response_id: kept?.responseId ?? null,
+        inherited: kept?.transcript.length ?? 0,
         request,
         items,
         status: outcome?.status ?? 'failed',
@@ -224,6 +227,7 @@ export function standardStages(parts: StandardStageParts): Stage[] {
     resolveStage(parts),
     classifyStage(parts),
     renderStage(parts.tokenizer),
+    formatStage,
     storeStage(parts),
     billStage(parts),
   ];

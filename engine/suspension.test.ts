@@ -9,7 +9,8 @@ import { RolloutEnd } from './outcome.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { assistant, call, entry, output, transcriptOf, user } from './samplers/testing/turns.js';
-import { answeredCallId, outputTypeFor, Suspension } from './suspension.js';
+import { answeredCallId, outputTypeFor } from './calls.js';
+import { Suspension } from './suspension.js';
 import { Transcript } from './transcript.js';
 
 const never = new AbortController().signal;
@@ -417,4 +418,51 @@ test('whatever is appended in whatever order, a ledger agrees with a plain accou
     }),
     { seed: 11, numRuns: 60 },
   );
+});
+
+test('a call of an earlier turn that asks for nothing is not answered', () => {
+  const answer: Item = { type: 'shell_call_output', call_id: 'shell', opaque: true };
+  assert.throws(
+    () => new Suspension().plan([answer], earlier),
+    (fault) =>
+      fault instanceof ProtocolError &&
+      fault.code === 'unknown_call_id' &&
+      /waits for an output/.test(fault.message),
+  );
+});
+
+test('an approval and the output of a local shell are answers like any other, under the names they have', () => {
+  const suspension = new Suspension();
+  suspension.owe({ call_id: 'r', type: 'mcp_approval_request' });
+  suspension.owe({ call_id: 'c', type: 'local_shell_call' });
+  const approval = (id: string, approve = true): Item => ({
+    type: 'mcp_approval_response',
+    approval_request_id: id,
+    approve,
+    opaque: true,
+  });
+  const shell: Item = { type: 'local_shell_call_output', id: 'c', output: 'a', opaque: true };
+  assert.deepEqual(suspension.requiredInput, [
+    { type: 'mcp_approval_response', call_id: 'r', approval_request_id: 'r' },
+    { type: 'local_shell_call_output', call_id: 'c' },
+  ]);
+  const plan = suspension.plan([shell, approval('r')], Transcript.empty);
+  assert.deepEqual(plan.call_ids, ['c', 'r']);
+  pay(suspension, plan.items);
+  assert.deepEqual(
+    suspension.received.map(({ item }) => item),
+    [approval('r'), shell],
+    'in call order (S2)',
+  );
+  for (const [item, code] of [
+    [approval('x'), 'unknown_call_id'],
+    [approval('r', false), 'call_already_answered'],
+  ] as const)
+    assert.throws(
+      () => suspension.plan([item], Transcript.empty),
+      (fault) =>
+        fault instanceof ProtocolError &&
+        fault.code === code &&
+        fault.param === 'input[0].approval_request_id',
+    );
 });

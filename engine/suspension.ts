@@ -7,26 +7,21 @@
  *   S3  Once `resumed` settles, nothing of this turn hangs off the rollout's signal or the clock.
  */
 import { onAbort } from './abort.js';
+import {
+  answeredCallId,
+  callField,
+  openedCallId,
+  outputTypeFor,
+  requiredInputFor,
+  type OwedCall,
+} from './calls.js';
 import { deferred } from './clock.js';
 import type { Clock } from './ports.js';
 import { ProtocolError } from './protocol/errors.js';
-import { isOpaque, isToolOutput, type Item } from './protocol/items.js';
+import { isToolOutput, type Item } from './protocol/items.js';
 import type { RequiredInput } from './protocol/server-events.js';
 import { RolloutEnd } from './outcome.js';
 import type { Entry, Transcript } from './transcript.js';
-
-/** A sampled call, as far as answering it goes. */
-export interface OwedCall {
-  readonly call_id: string;
-  /** `function_call`, `custom_tool_call`, or an opaque kind. */
-  readonly type: string;
-  readonly name?: string | undefined;
-}
-
-/** The item type that answers a call of that type. */
-export function outputTypeFor(callType: string): string {
-  return `${callType}_output`;
-}
 
 /** Whether two outputs say the same, byte for byte. */
 function sameOutput(left: Item, right: Item): boolean {
@@ -35,12 +30,6 @@ function sameOutput(left: Item, right: Item): boolean {
   if (isToolOutput(left) && isToolOutput(right))
     return JSON.stringify(left.output) === JSON.stringify(right.output);
   return JSON.stringify(left) === JSON.stringify(right);
-}
-
-/** The call_id an output item answers, or null for an item that is no output. */
-export function answeredCallId(item: Item): string | null {
-  if (isToolOutput(item)) return item.call_id;
-  return isOpaque(item) && item.type.endsWith('_output') && item.call_id !== undefined ? item.call_id : null;
 }
 
 /** What an append would do, found before any of it is done (S2). */
@@ -86,11 +75,12 @@ export class Suspension {
   get requiredInput(): RequiredInput[] {
     return [...this.#lines.values()]
       .filter((line) => line.answer === null)
-      .map(({ call: { call_id, type, name } }) => ({
-        type: outputTypeFor(type),
-        call_id,
-        ...(name === undefined ? {} : { name }),
-      }));
+      .map(({ call }) => requiredInputFor(call));
+  }
+
+  /** Every call of the turn, answered or not, in call order. */
+  get callIds(): string[] {
+    return [...this.#lines.keys()];
   }
 
   owe(call: OwedCall): void {
@@ -100,15 +90,18 @@ export class Suspension {
 
   /**
    * Checks an append against this turn and the transcript before it. Changes nothing.
+   * @param whole every owed call has to be answered, and a copy of one beside its output is dropped.
    * @throws ProtocolError that names the item at fault.
    */
-  plan(items: readonly Item[], transcript: Transcript): PlannedAppend {
+  plan(items: readonly Item[], transcript: Transcript, whole = false): PlannedAppend {
     const planned: Item[] = [];
     const callIds: string[] = [];
     const own = new Map<string, Item>();
     items.forEach((item, index) => {
       const callId = answeredCallId(item);
       if (callId === null) {
+        const copied = whole ? openedCallId(item) : null;
+        if (copied !== null && this.#lines.has(copied)) return;
         requireMessage(item, index);
         planned.push(item);
         return;
@@ -119,13 +112,18 @@ export class Suspension {
       if (!own.has(callId)) callIds.push(callId);
       own.set(callId, item);
       if (earlier === null) planned.push(item);
-      else if (!sameOutput(earlier, item)) throw answeredTwice(callId, index);
+      else if (!sameOutput(earlier, item)) throw answeredTwice(callId, item, index);
     });
+    if (whole) this.#requireWhole(callIds);
     return { items: planned, call_ids: callIds, resend: planned.length === 0 };
   }
 
-  /** Applies a planned append with its rendered tokens. The wait ends if nothing is owed any more. */
-  pay(entries: readonly Entry[]): void {
+  /**
+   * Applies a planned append with its rendered tokens. The wait ends if nothing is owed any more.
+   * @param whole the client asks for the next turn, so none of its messages is waited for.
+   */
+  pay(entries: readonly Entry[], whole = false): void {
+    if (whole) this.#expectsMessage = false;
     for (const entry of entries) {
       const callId = answeredCallId(entry.item);
       const line = callId === null ? undefined : this.#lines.get(callId);
@@ -135,7 +133,10 @@ export class Suspension {
         line.answer = entry;
       }
     }
-    if (this.#paid) this.#resume?.();
+    const resume = this.#resume;
+    if (!this.#paid || resume === null) return;
+    this.#resume = null; // From now on it waits for nobody, although the loop has not gone on yet.
+    resume();
   }
 
   /** The turn is fully sampled: nothing more will be owed. */
@@ -143,7 +144,12 @@ export class Suspension {
     this.#sampled = true;
   }
 
-  /** A warm-up: nothing was sampled and nothing is owed, but only a message ends the wait. */
+  /** Of its client it wants a message. */
+  get expectsMessage(): boolean {
+    return this.#expectsMessage;
+  }
+
+  /** A warm-up, or a turn that was interrupted: nothing is owed, but only a message ends the wait. */
   expectMessage(): void {
     this.#sampled = true;
     this.#expectsMessage = true;
@@ -183,18 +189,20 @@ export class Suspension {
     return !this.#expectsMessage || this.#messages.length > 0;
   }
 
+  #requireWhole(callIds: readonly string[]): void {
+    const missing = this.requiredInput.find((stub) => !callIds.includes(stub.call_id));
+    if (missing !== undefined) throw missingOutput(missing.call_id);
+  }
+
   #requireCall(item: Item, callId: string, index: number, transcript: Transcript): void {
     const type = this.#lines.get(callId)?.call.type ?? transcript.call(callId)?.type;
     const param = `input[${index}]`;
-    if (type === undefined)
-      throw new ProtocolError(
-        'unknown_call_id',
-        `No tool call with call_id "${callId}" was made by this response.`,
-        {
-          param: `${param}.call_id`,
-        },
-      );
-    requireOutputType(item, callId, type, param);
+    if (type !== undefined) requireOutputType(item, callId, type, param);
+    if (this.#lines.has(callId) || transcript.output(callId) !== null) return;
+    const why = type === undefined ? 'was made by this response' : 'waits for an output';
+    throw new ProtocolError('unknown_call_id', `No tool call with call_id "${callId}" ${why}.`, {
+      param: `${param}.${callField(item)}`,
+    });
   }
 }
 
@@ -220,10 +228,16 @@ function requireMessage(item: Item, index: number): void {
   );
 }
 
-function answeredTwice(callId: string, index: number): ProtocolError {
+export function missingOutput(callId: string): ProtocolError {
+  return new ProtocolError('missing_tool_output', `No tool output found for call_id "${callId}".`, {
+    param: 'input',
+  });
+}
+
+function answeredTwice(callId: string, item: Item, index: number): ProtocolError {
   return new ProtocolError(
     'call_already_answered',
     `Call "${callId}" has already been answered with a different output; the first answer stands.`,
-    { param: `input[${index}].call_id` },
+    { param: `input[${index}].${callField(item)}` },
   );
 }

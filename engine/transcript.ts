@@ -6,7 +6,9 @@
  *       extension of the same point opens a new segment whose parent is the old one: a fork, with nothing copied.
  *   T3  Which calls are answered is derived here, for the current turn and for all before it (S2).
  */
-import { isOpaque, isSampled, isToolCall, isToolOutput, type Item } from './protocol/items.js';
+import { compactedIn } from './protocol/compaction-item.js';
+import { answeredCallId, openedCallId } from './calls.js';
+import { isSampled, type Item } from './protocol/items.js';
 
 export interface Entry {
   readonly item: Item;
@@ -37,21 +39,6 @@ class Segment {
 
 type Index = 'calls' | 'outputs';
 
-/** The call_id of an opaque item whose type ends so, or null. */
-function opaqueCallId(item: Item, suffix: string): string | null {
-  return isOpaque(item) && item.type.endsWith(suffix) && item.call_id !== undefined ? item.call_id : null;
-}
-
-/** The call_id an item opens, or null. */
-export function openedCallId(item: Item): string | null {
-  return isToolCall(item) ? item.call_id : opaqueCallId(item, '_call');
-}
-
-/** The call_id an item answers in a transcript, or null. */
-function closedCallId(item: Item): string | null {
-  return isToolOutput(item) ? item.call_id : opaqueCallId(item, '_call_output');
-}
-
 export class Transcript {
   static readonly empty = new Transcript(new Segment(null, 0), 0);
 
@@ -68,7 +55,7 @@ export class Transcript {
     return this.#through('tokensThrough', this.length);
   }
 
-  /** How many turns were sampled: runs of entries that a model wrote. */
+  /** How many turns were sampled: runs of entries that a model wrote, those that were compacted included. */
   get turns(): number {
     return this.#through('turnsThrough', this.length);
   }
@@ -83,12 +70,13 @@ export class Transcript {
     for (const entry of entries) {
       const index = segment.base + segment.entries.length;
       tokens += entry.tokens.length;
+      turns += compactedIn(entry.item)?.turns ?? 0;
       if (isSampled(entry.item) && (last === null || !isSampled(last))) turns++;
       last = entry.item;
       segment.entries.push({ ...entry, tokensThrough: tokens, turnsThrough: turns });
       const opens = openedCallId(entry.item);
       if (opens !== null) segment.calls.set(opens, index);
-      const answers = closedCallId(entry.item);
+      const answers = answeredCallId(entry.item);
       if (answers !== null) (segment.outputs ??= new Map()).set(answers, index);
     }
     return new Transcript(segment, this.length + entries.length);

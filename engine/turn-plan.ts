@@ -1,5 +1,5 @@
 /** What a turn may do, worked out before it is sampled: from the request, and from what the rollout has used up. Pure. */
-import type { TurnUsage } from './log-entry.js';
+import { noUsage, type TurnUsage } from './log-entry.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { Context, TurnRequest } from './samplers/sampler.js';
@@ -10,6 +10,8 @@ import type { TurnRules } from './turn.js';
 export interface Progress {
   /** The turn to plan, from 1. */
   readonly turn: number;
+  /** The same, counted within the protocol response it belongs to. */
+  readonly turnOfResponse: number;
   /** Totals of the turns before. */
   readonly usage: TurnUsage;
   /** Calls made so far. */
@@ -23,6 +25,11 @@ export interface TurnPlan {
   readonly rules: Pick<TurnRules, 'choice' | 'parallelToolCalls' | 'callsLeft' | 'outputTokensMax'>;
 }
 
+/** A turn that is a response of its own: nothing of its bounds is used up. */
+export function freshProgress(turn: number): Progress {
+  return { turn, turnOfResponse: 1, usage: noUsage, calls: 0 };
+}
+
 /**
  * @param contextTokensMax the model's.
  * @throws ProtocolError `context_length_exceeded`: an append may be accepted while a turn that fills the rest of the
@@ -30,7 +37,7 @@ export interface TurnPlan {
  */
 export function planTurn(
   asked: CreateRequest,
-  { turn, usage, calls }: Progress,
+  { turn, turnOfResponse, usage, calls }: Progress,
   context: Context,
   contextTokensMax: number,
 ): TurnPlan {
@@ -39,7 +46,7 @@ export function planTurn(
       'context_length_exceeded',
       `The context is ${context.tokens} tokens long; the model takes at most ${contextTokensMax}.`,
     );
-  const choice = choiceForTurn(asked, turn);
+  const choice = choiceForTurn(asked, turnOfResponse);
   const parallelToolCalls = asked.parallel_tool_calls ?? true;
   const budget = (asked.max_output_tokens ?? Infinity) - usage.output;
   const outputTokensMax = Math.max(0, Math.min(budget, contextTokensMax - context.tokens));

@@ -8,7 +8,7 @@ import { Engine } from './engine.js';
 import type { LogEntry } from './log-entry.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { SampledStart, Sampler, SamplerEvent } from './samplers/sampler.js';
-import type { OwedCall } from './suspension.js';
+import type { OwedCall } from './calls.js';
 import { checkGrammar } from './testing/grammar.js';
 import { eventsOf, unitTokenizer } from './testing/lab.js';
 import { Turn, type TurnRules } from './turn.js';
@@ -201,13 +201,18 @@ test('an opaque item comes whole, and is owed if it is a call (U2)', () => {
     }),
     item(1, { type: 'opaque', item: { type: 'compaction', encrypted_content: 'x', opaque: true } }),
   ]);
-  const shell = { type: 'shell_call', id: 'item_1', call_id: 'call_1', action: 'ls' };
+  const shell = { type: 'shell_call', id: 'item_1', call_id: 'call_1', action: 'ls', status: 'completed' };
   assert.deepEqual(typesOf(log), [
     'output_item.added',
     'output_item.done',
     'output_item.added',
     'output_item.done',
   ]);
+  assert.deepEqual(log[0], {
+    type: 'response.output_item.added',
+    output_index: 0,
+    item: { ...shell, status: 'in_progress' },
+  });
   assert.deepEqual(turn.sampled[0]?.output, shell);
   assert.deepEqual(turn.sampled[0]?.item, { ...shell, opaque: true });
   assert.deepEqual(owed, [{ call_id: 'call_1', type: 'shell_call' }]);

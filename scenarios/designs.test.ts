@@ -13,7 +13,7 @@ import {
 import { scenarioScript } from './model.js';
 import { Client } from '../transport/client.js';
 import type { RolloutReport } from '../transport/client-report.js';
-import { builtinDesigns } from '../transport/designs.js';
+import { builtinDesigns, titleOf, type Transport } from '../transport/designs.js';
 import { anonymous } from '../transport/testing/events.js';
 import { overEveryNetwork, type Wire } from '../transport/testing/wire.js';
 
@@ -61,19 +61,38 @@ function bare(item: object): object {
   );
 }
 
-async function play(wire: Wire, design: string, scenario: Scenario, index: number): Promise<Played> {
+/** A design over a transport. */
+interface Spoken {
+  readonly design: string;
+  readonly transport: Transport;
+}
+
+const spoken = new Map(
+  builtinDesigns.flatMap((design) =>
+    design.transports.map((transport) => [titleOf(design, transport), { design: design.name, transport }]),
+  ),
+);
+
+async function play(
+  wire: Wire,
+  { design, transport }: Spoken,
+  scenario: Scenario,
+  index: number,
+): Promise<Played> {
   await using serving = await wire.serve(scenarioScript(scenarios), {
     session: { policy: 'per-conversation' },
     engine: { tokenizer },
   });
   const outputFor = toolOutputs(scenario, 1, index);
   const { lab } = serving;
-  await using client = await Client.connect({ url: serving.url, design, checked: true });
+  await using client = await Client.connect({ url: serving.url, design, transport, checked: true });
   const report = await client.run({
     request: { ...rolloutRequest(scenario, 1, index), prompt_cache_key: 'conversation' },
     tool: async ({ turn, index: number }) => outputFor(turn, number).text,
   });
-  const response = serving.response(report.responseIds.at(-1) ?? '');
+  const id = report.responseIds.at(-1) ?? '';
+  // In the shim a response stands for a turn of a rollout that has an id of its own.
+  const response = serving.response(serving.server.host.turns.get(id, 'open')?.rolloutId ?? id);
   await response.settled;
   const items = response.kept.transcript.items().map((item) => JSON.parse(JSON.stringify(item)) as object);
   return {
@@ -99,12 +118,12 @@ function itemsOf({ report }: Played): unknown[] {
 
 async function inEveryDesign(wire: Wire, scenario: Scenario, index: number): Promise<Map<string, Played>> {
   const played = new Map<string, Played>();
-  for (const { name } of builtinDesigns) played.set(name, await play(wire, name, scenario, index));
+  for (const [title, one] of spoken) played.set(title, await play(wire, one, scenario, index));
   return played;
 }
 
 function assertEqual(played: ReadonlyMap<string, Played>, scenario: Scenario, index: number): void {
-  const append = played.get('append');
+  const append = played.get('append-ws');
   assert.ok(append);
   const turns = rolloutOf(scenario, 1, index).turns.length;
   for (const [design, one] of played) {
@@ -137,7 +156,7 @@ function assertEqual(played: ReadonlyMap<string, Played>, scenario: Scenario, in
 
 for (const index of [0, 1])
   overEveryNetwork(
-    `rollout ${index} of single ends in the same transcript and bill in every design`,
+    `rollout ${index} of single ends in the same transcript and bill in every design over both transports`,
     async (wire) => {
       const single = scenarios.get('single');
       assert.ok(single);
@@ -146,7 +165,7 @@ for (const index of [0, 1])
   );
 
 overEveryNetwork(
-  'a real rollout with parallel calls ends in the same transcript and bill in every design',
+  'a real rollout with parallel calls ends in the same transcript and bill in every design over both transports',
   async (wire) => {
     const terminal = scenarios.get('terminal');
     assert.ok(terminal);
@@ -176,50 +195,56 @@ overEveryNetwork(
       Object.fromEntries(stages.map((stage) => [stage, count]));
     const pre = ['validate', 'admit', 'resolve', 'classify', 'render'];
     const append = ['validate', 'admit', 'classify', 'render'];
-    const post = ['classify', 'store', 'bill'];
-    assert.deepEqual(runs('append', 'pre'), each(1, ...pre));
-    assert.deepEqual(runs('append', 'append'), each(20, ...append));
-    assert.deepEqual(runs('append', 'post'), each(1, ...post));
-    for (const design of ['chain', 'replay', 'replay-cached']) {
-      assert.deepEqual(runs(design, 'pre'), each(21, ...pre), design);
-      assert.deepEqual(runs(design, 'append'), {}, design);
-      assert.deepEqual(runs(design, 'post'), each(21, ...post), design);
-    }
-    for (const { name, passages } of builtinDesigns) {
-      const count = { '0': 0, '1': 1, n: 21, 'n - 1': 20 };
-      for (const phase of ['pre', 'append', 'post'] as const)
-        assert.equal(
-          runs(name, phase)['classify'] ?? 0,
-          count[passages[phase]],
-          `${name} does what its row says`,
-        );
-    }
+    const post = ['classify', 'format', 'store', 'bill'];
+    const count = { '0': 0, '1': 1, n: 21, 'n - 1': 20 };
+    for (const design of builtinDesigns)
+      for (const transport of design.transports) {
+        const title = titleOf(design, transport);
+        const { passages } = design;
+        const appends = count[passages.append];
+        assert.deepEqual(runs(title, 'pre'), each(count[passages.pre], ...pre), title);
+        assert.deepEqual(runs(title, 'append'), appends === 0 ? {} : each(appends, ...append), title);
+        assert.deepEqual(runs(title, 'post'), each(count[passages.post], ...post), title);
+      }
 
     const tally = (design: string, stage: string) => of(design).stageRuns[stage] ?? { items: 0, tokens: 0 };
-    assert.equal(
-      tally('append', 'append.render').items,
-      20,
-      'an append stage sees the new output and nothing else',
-    );
-    assert.equal(tally('chain', 'pre.render').items, 21, 'a continuation too');
+    const rendered = (design: string) =>
+      tally(design, 'pre.render').tokens + tally(design, 'append.render').tokens;
+    for (const design of ['append-ws', 'append-http', 'shim-ws', 'shim-http']) {
+      assert.equal(tally(design, 'append.render').items, 20, 'an append stage sees the new output alone');
+      assert.equal(rendered(design), rendered('append-ws'), design);
+    }
+    for (const design of ['chain-ws', 'chain-http']) {
+      assert.equal(tally(design, 'pre.render').items, 21, 'a continuation too');
+      assert.equal(rendered(design), rendered('append-ws'), design);
+    }
     // One user message, then a call and its output more at each turn.
     const replayed = Array.from({ length: 21 }, (_, turn) => 1 + 2 * turn).reduce(
       (sum, items) => sum + items,
       0,
     );
-    assert.equal(tally('replay', 'pre.render').items, replayed);
-    const rendered = (design: string) =>
-      tally(design, 'pre.render').tokens + tally(design, 'append.render').tokens;
-    assert.equal(rendered('chain'), rendered('append'));
-    assert.equal(rendered('replay'), of('replay').readTokens, 'the whole context of every turn');
-    assert.equal(rendered('replay-cached'), rendered('replay'));
-    assert.ok(rendered('replay') > 10 * rendered('append'));
+    for (const design of [...spoken.keys()].filter((name) => name.startsWith('replay'))) {
+      assert.equal(tally(design, 'pre.render').items, replayed);
+      assert.equal(rendered(design), of(design).readTokens, 'the whole context of every turn');
+    }
+    assert.ok(rendered('replay-ws') > 10 * rendered('append-ws'));
   },
 );
 
-test('every built-in design is played above', () => {
+test('every design is played above, over both transports', () => {
   assert.deepEqual(
-    builtinDesigns.map(({ name }) => name),
-    ['append', 'chain', 'replay', 'replay-cached'],
+    [...spoken.keys()],
+    [
+      'append-ws',
+      'append-http',
+      'chain-ws',
+      'chain-http',
+      'shim-ws',
+      'shim-http',
+      'replay-ws',
+      'replay-http',
+      'replay-ws + token cache',
+      'replay-http + token cache',
+    ],
   );
 });

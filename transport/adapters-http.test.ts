@@ -59,7 +59,7 @@ for (const { name, start } of adapters) {
 }
 
 for (const { name, start } of wireAdapters) {
-  test(`${name}: the body of a request is skipped, HEAD has no body, headers are sent along`, async () => {
+  test(`${name}: a large body does not stop a short answer, HEAD has no body, headers are sent along`, async () => {
     const application = new TApplication();
     await using server = await start(application);
     application.answer = () => ({ ...json(405, 'method_not_allowed'), headers: { allow: 'GET' } });

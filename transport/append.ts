@@ -4,10 +4,11 @@
  */
 import { ProtocolError, toProtocolError, type AppendAccepted, type LiveResponse } from '../engine/index.js';
 import type { ClientEvent, CreateEvent } from './client-events.js';
-import { continuable } from './continuation.js';
 import type { Holder } from './holders.js';
 import { Holds } from './holds.js';
+import { admitNative, lostError, supersededError } from './native.js';
 import type { Dialect, DialectParts } from './session.js';
+import { NativeView } from './view.js';
 
 type Append = Extract<ClientEvent, { type: 'response.append' }>;
 type Attach = Extract<ClientEvent, { type: 'response.attach' }>;
@@ -37,7 +38,18 @@ export class AppendDialect implements Dialect, Holder {
       case 'response.attach':
         this.#attach(event);
         break;
-      default:
+      case 'response.steer':
+      case 'response.inject':
+        this.#parts.session.refuse(
+          new ProtocolError(
+            'unknown_event_type',
+            `${event.type} belongs to the per-turn designs; here it is response.append.`,
+            { param: 'type' },
+          ),
+          { eventId: event.event_id },
+        );
+        break;
+      case 'response.processed':
     }
   }
 
@@ -51,12 +63,11 @@ export class AppendDialect implements Dialect, Holder {
     if (feed === null) return;
     this.#parts.session.unfollow(feed);
     this.#holds.lose(feed);
-    this.#parts.session.refuse(superseded(response.id), this.#place(response));
+    this.#parts.session.refuse(supersededError(response.id), this.#place(response));
   }
 
   lost(response: LiveResponse): void {
-    const message = `The server is shutting down and response ${response.id} with it; start again from your transcript.`;
-    this.#parts.session.refuse(new ProtocolError('server_shutting_down', message), this.#place(response));
+    this.#parts.session.refuse(lostError(response.id), this.#place(response));
   }
 
   async #create(event: CreateEvent): Promise<void> {
@@ -78,22 +89,10 @@ export class AppendDialect implements Dialect, Holder {
   }
 
   async #admit(event: CreateEvent): Promise<LiveResponse> {
-    const { host, credential, design } = this.#parts;
-    host.requireOpen();
+    this.#parts.host.requireOpen();
     this.#holds.requireRoom(this.#creating);
-    const { type: _, event_id: __, ...request } = event;
-    // What a chain or replay socket did not store is known to that socket alone.
-    const kept = continuable(
-      host.engine,
-      credential,
-      request['previous_response_id'],
-      (found) => found.request.store !== false || !host.perTurn.has(found),
-    );
-    return host.engine.create(request, {
-      credential,
-      kept: kept?.kept ?? null,
-      ...host.tokenizerFor(design),
-    });
+    const { type: _, event_id: __, ...fields } = event;
+    return admitNative(this.#parts, fields);
   }
 
   #begin(response: LiveResponse): void {
@@ -122,7 +121,8 @@ export class AppendDialect implements Dialect, Holder {
   async #append(event: Append): Promise<void> {
     const { host, session } = this.#parts;
     try {
-      this.#acknowledge(await this.#held(event.response_id).append(event.input));
+      const { interrupt = false, input } = event;
+      this.#acknowledge(await this.#held(event.response_id).append(input, { interrupt }));
     } catch (fault) {
       const error = toProtocolError(fault);
       if (error !== fault) host.failed(fault);
@@ -189,7 +189,7 @@ export class AppendDialect implements Dialect, Holder {
     const { host, session } = this.#parts;
     const old = this.#holds.feedOf(response.id);
     if (old !== null) session.unfollow(old);
-    const feed = session.follow(response, startingAfter, true, () => this.#holds.remove(feed));
+    const feed = session.follow(new NativeView(response, startingAfter), () => this.#holds.remove(feed));
     this.#holds.add(feed);
     host.holders.take(response, this);
   }
@@ -208,7 +208,7 @@ export class AppendDialect implements Dialect, Holder {
   #held(id: string): LiveResponse {
     const response = this.#find(id);
     if (response.settlement !== null || this.#parts.host.holders.holderOf(response) === this) return response;
-    if (this.#holds.isLost(id)) throw superseded(id);
+    if (this.#holds.isLost(id)) throw supersededError(id);
     throw new ProtocolError(
       'not_attached',
       `This socket does not hold response ${id}; send response.attach for it first.`,
@@ -229,12 +229,4 @@ export class AppendDialect implements Dialect, Holder {
     const { host, credential } = this.#parts;
     return Math.max(0, host.engine.get(id, credential)?.lastNumber ?? 0);
   }
-}
-
-function superseded(id: string): ProtocolError {
-  return new ProtocolError(
-    'superseded',
-    `Another socket has attached to response ${id}; this one no longer receives its events or may append to it.`,
-    { param: 'response_id' },
-  );
 }

@@ -1,56 +1,67 @@
 /**
- * The chain dialect, the shape that shipped: a turn is a Response, the next one names it as `previous_response_id`.
- * State lives with the connection: transcript, rendered tokens, preamble and the conversation the sampler knows.
+ * The chain design, the shape that shipped: a turn is a Response, the next one names it as `previous_response_id`. State
+ * lives with the connection (transcript, rendered tokens, preamble, the conversation the sampler knows) and, where the
+ * client lets it be stored, beside it.
  */
-import type { Kept, LiveResponse } from '../engine/index.js';
-import type { CreateEvent } from './client-events.js';
-import { continuable, previousId } from './continuation.js';
-import { SerialDialect, type Continuity } from './serial.js';
-import type { Dialect, DialectParts } from './session.js';
+import type { Kept } from '../engine/index.js';
+import type { Continuity, ContinuityParts, CreateFields, Showing } from './continuity.js';
+import { keptOf, previousId } from './continuation.js';
+import { fromStart, TurnResponse } from './turn-response.js';
 
-class ConnectionCache implements Continuity {
-  readonly #parts: DialectParts;
-  /** The newest ended Responses of this socket, oldest first. */
-  readonly #kept = new Map<string, LiveResponse>();
+/** One Response per turn, whatever it continues from. */
+export abstract class PerTurn implements Continuity {
+  protected readonly parts: ContinuityParts;
 
-  constructor(parts: DialectParts) {
-    this.#parts = parts;
+  constructor(parts: ContinuityParts) {
+    this.parts = parts;
   }
 
-  keptFor(event: CreateEvent): Kept | null {
-    const id = previousId(event['previous_response_id']);
-    if (id === null) return null;
-    const cached = this.#kept.get(id);
-    if (cached !== undefined) return cached.kept;
-    // What was not stored is known to its own socket alone.
-    const { host, credential } = this.#parts;
-    const response = continuable(host.engine, credential, id, (found) => found.request.store !== false);
-    return response?.kept ?? null;
+  async begin(create: CreateFields, lane: string | null): Promise<Showing> {
+    const { host, credential, design } = this.parts;
+    host.requireOpen();
+    const kept = await this.keptFor(create);
+    host.requireOpen(); // The store may have taken its time.
+    const response = await host.engine.create(create, {
+      credential,
+      kept,
+      handOff: 'complete',
+      ...host.tokenizerFor(design),
+    });
+    host.perTurn.add(response);
+    const turn = new TurnResponse(response, response.created, fromStart(kept), lane);
+    host.turns.begun(turn);
+    return { turn, view: turn.view(response, { unixSeconds: host.unixSeconds }) };
   }
 
-  ended(event: CreateEvent, response: LiveResponse): void {
-    if (response.settlement?.outcome.status === 'failed') this.refused(event);
-    else this.#keep(response);
+  ended(create: CreateFields, { turn, view }: Showing): void {
+    turn.end(view);
+    const { host, connection } = this.parts;
+    host.turns.over(turn);
+    if (turn.snapshot.status === 'failed') this.refused(create, turn.lane);
+    else connection?.add(turn);
   }
 
   /** A continuation that fails takes its parent with it. */
-  refused(event: CreateEvent): void {
-    const id = previousId(event['previous_response_id']);
-    if (id !== null) this.#kept.delete(id);
+  refused(create: CreateFields, lane: string | null): void {
+    const id = previousId(create['previous_response_id']);
+    if (id !== null) this.parts.connection?.evict(id, lane);
+  }
+
+  /** Nobody can come back for it, so it ends. */
+  left({ turn, view }: Showing): void {
+    this.parts.host.turns.over(turn);
+    view.response.cancel('disconnected');
   }
 
   closed(): void {
-    this.#kept.clear();
+    this.parts.connection?.clear();
   }
 
-  #keep(response: LiveResponse): void {
-    this.#kept.set(response.id, response);
-    const oldest = this.#kept.keys().next();
-    const { keptResponsesMax } = this.#parts.host.engine.limits;
-    if (this.#kept.size > keptResponsesMax && oldest.done === false) this.#kept.delete(oldest.value);
-  }
+  protected abstract keptFor(create: CreateFields): Promise<Kept | null>;
 }
 
-export function chainDialect(parts: DialectParts): Dialect {
-  return new SerialDialect(parts, new ConnectionCache(parts));
+export class ChainContinuity extends PerTurn {
+  protected keptFor(create: CreateFields): Promise<Kept | null> {
+    return keptOf(this.parts, previousId(create['previous_response_id']));
+  }
 }

@@ -1,71 +1,90 @@
 /** One rollout as its client sees it: what to send next, and when everything happened. */
+import { deferred, type Clock, type OutputItem, type ServerEvent, type Usage } from '../engine/index.js';
+import { Patience } from './client-patience.js';
 import {
-  deferred,
-  type OutputItem,
-  type RequiredInput,
-  type ServerEvent,
-  type Usage,
-} from '../engine/index.js';
-import {
+  countsOf,
+  emptyTurn,
+  firstItems,
+  lastTurnUsage,
   RolloutError,
-  ToolRun,
-  type ClientToolCall,
   type RolloutReport,
   type RunOptions,
+  type TurnDraft,
   type TurnReport,
 } from './client-report.js';
+import { isCall, ToolRun, TurnTools } from './client-tools.js';
+import type { ClientDialect, Transport } from './designs.js';
 
-type Draft = { -readonly [Field in keyof TurnReport]: TurnReport[Field] };
-type CallItem = Extract<OutputItem, { call_id: string }>;
+type Ended = Extract<ServerEvent, { type: 'response.completed' }>['response'];
 
-function emptyTurn(turn: number, readyAt: number): Draft {
-  const times = { readyAt, sentAt: 0, firstEventAt: 0, firstTokenAt: 0, lastTokenAt: 0, endedAt: 0 };
-  return { turn, calls: 0, ...times, framesUp: 0, bytesUp: 0, framesDown: 0, bytesDown: 0, usage: null };
+/** How a run's requests leave. */
+export interface Requests {
+  /** Bytes sent, and when nothing more can come of what answers it; null where its terminal event is the last. */
+  create(fields: object): { readonly bytes: number; readonly over: Promise<void> | null };
+  /** Returns the bytes that it sends. */
+  append(responseId: string, input: readonly object[]): number;
+  /** Nothing more is expected of the server: the run is to fail, and what would still come has to go nowhere. */
+  cut(error: RolloutError): void;
 }
 
-function isCall(item: OutputItem): item is CallItem {
-  return 'call_id' in item && typeof item.call_id === 'string';
+export interface RunParts {
+  readonly design: string;
+  readonly transport: Transport;
+  readonly dialect: ClientDialect;
+  readonly clock: Clock;
+  /** Silence of a server that owes something, in ms, after which the run is cut. */
+  readonly silenceMsMax: number;
 }
 
 export class ClientRun {
   readonly report: Promise<RolloutReport>;
-  readonly #design: string;
+  readonly #parts: RunParts;
   readonly #options: RunOptions;
-  readonly #send: (event: object) => number;
+  readonly #patience: Patience;
   readonly #settle = deferred<RolloutReport>();
   readonly #turns: TurnReport[] = [];
   /** What was written and answered, in order; a tool's place is taken at the hand-off, before it is done. */
   readonly #transcript: (object | ToolRun)[] = [];
   readonly #responseIds: string[] = [];
-  /** Calls of this turn in call order, and the outputs that are under way. */
-  #calls: CallItem[] = [];
-  #tools = new Map<string, ToolRun>();
+  #requests: Requests | null = null;
+  /** Of the newest create. */
+  #answerOver: Promise<void> | null = null;
   #turn = emptyTurn(1, 0);
+  #tools: TurnTools;
   #startedAt = 0;
   #over = false;
 
-  constructor(design: string, options: RunOptions, send: (event: object) => number) {
-    this.#design = design;
+  constructor(parts: RunParts, options: RunOptions) {
+    this.#parts = parts;
     this.#options = options;
-    this.#send = send;
+    this.#tools = this.#toolsOf(1);
+    this.#patience = new Patience(parts.clock, parts.silenceMsMax, () => this.#onSilence());
     this.report = this.#settle.promise;
   }
 
-  start(): void {
+  /** The turn under way: whoever carries its bytes counts them there. */
+  get turn(): TurnDraft {
+    return this.#turn;
+  }
+
+  start(requests: Requests): void {
+    this.#requests = requests;
     this.#startedAt = performance.now();
     this.#turn = emptyTurn(1, this.#startedAt);
-    this.#put({ type: 'response.create', ...this.#options.request });
+    this.#create(this.#options.request);
   }
 
   fail(error: RolloutError): void {
     this.#over = true;
+    this.#patience.end();
     this.#settle.reject(error);
   }
 
   /** Takes an event of this rollout. True when it was the last. */
-  onEvent(event: ServerEvent, at: number, bytes: number): boolean {
+  onEvent(event: ServerEvent, at: number): boolean {
     if (this.#over) return true;
-    this.#count(event, at, bytes);
+    this.#patience.heard();
+    this.#stamp(event, at);
     switch (event.type) {
       case 'response.created':
         this.#responseIds.push(event.response.id);
@@ -74,11 +93,11 @@ export class ClientRun {
         this.#itemDone(event.item);
         break;
       case 'response.done':
-        void this.#handOff(event.required_input, event.usage, at);
+        void this.#handOff(event.required_input.length > 0, event.usage, at);
         break;
       case 'error':
       case 'response.append.failed':
-        this.fail(new RolloutError(event.error.code, event.error.message, event));
+        this.fail(new RolloutError(event.error.code, event.error.message, { event }));
         break;
       case 'response.completed':
       case 'response.failed':
@@ -90,10 +109,9 @@ export class ClientRun {
     return this.#over;
   }
 
-  #count(event: ServerEvent, at: number, bytes: number): void {
+  #stamp(event: ServerEvent, at: number): void {
     const turn = this.#turn;
     turn.framesDown++;
-    turn.bytesDown += bytes;
     if (turn.firstEventAt === 0) turn.firstEventAt = at;
     if ('delta' in event && event.delta !== '') {
       if (turn.firstTokenAt === 0) turn.firstTokenAt = at;
@@ -104,132 +122,129 @@ export class ClientRun {
   #itemDone(item: OutputItem): void {
     this.#transcript.push(item);
     if (!isCall(item)) return;
-    this.#calls.push(item);
-    if (this.#options.toolStart !== 'hand_off') this.#startTool(item);
+    this.#tools.add(item);
+    if (this.#options.toolStart !== 'hand_off') this.#tools.start();
   }
 
-  #startTool(item: CallItem): void {
-    const call = {
-      call_id: item.call_id,
-      type: item.type,
-      name: 'name' in item && typeof item.name === 'string' ? item.name : item.type,
-      arguments: String('arguments' in item ? item.arguments : 'input' in item ? item.input : ''),
-      turn: this.#turn.turn,
-      index: this.#calls.indexOf(item),
-    };
-    const tool = new ToolRun(this.#runTool(call));
-    this.#tools.set(item.call_id, tool);
-    if (this.#options.outputs === 'early' && this.#design === 'append') void this.#sendEarly(tool);
+  #toolsOf(turn: number): TurnTools {
+    return new TurnTools(turn, this.#options.tool, (tool) => {
+      if (this.#early) void this.#sendEarly(tool);
+    });
   }
 
-  async #runTool(call: ClientToolCall): Promise<object> {
-    let output: string | readonly object[];
-    try {
-      output = await this.#options.tool(call);
-    } catch (fault) {
-      output = `The tool failed: ${fault instanceof Error ? fault.message : String(fault)}`;
-    }
-    return { type: `${call.type}_output`, call_id: call.call_id, output };
+  get #early(): boolean {
+    return this.#options.outputs === 'early' && this.#parts.dialect === 'append';
   }
 
   async #sendEarly(tool: ToolRun): Promise<void> {
     const output = await tool.done;
-    if (!this.#over)
-      this.#put({ type: 'response.append', response_id: this.#responseIds.at(-1), input: [output] });
+    if (!this.#over) this.#append([output]);
   }
 
   /** The turn is over and the rollout goes on: when the tools are done, the next turn is asked for. */
-  async #handOff(required: readonly RequiredInput[], usage: Usage | null, at: number): Promise<void> {
-    const calls = this.#calls;
-    for (const call of calls) if (!this.#tools.has(call.call_id)) this.#startTool(call);
-    const tools = calls.flatMap((call) => this.#tools.get(call.call_id) ?? []);
+  async #handOff(owes: boolean, usage: Usage | null, at: number): Promise<void> {
+    const tools = this.#tools.start();
     const { turn } = this.#close(usage, at);
     this.#turn = { ...emptyTurn(turn + 1, at), sentAt: at };
     // All of it before anything is awaited: where every output went early, the next turn's items may come with this event.
     this.#transcript.push(...tools);
-    this.#calls = [];
-    this.#tools = new Map();
+    this.#tools = this.#toolsOf(turn + 1);
+    if (owes) this.#patience.end();
+    const next = this.#turn;
     const outputs = await Promise.all(tools.map((tool) => tool.done));
-    if (this.#over || required.length === 0) return;
-    this.#turn.readyAt = Math.max(at, performance.now());
-    const early = this.#options.outputs === 'early' && this.#design === 'append';
-    if (early) this.#turn.sentAt = this.#turn.readyAt;
-    else this.#put(this.#nextRequest(outputs));
+    if (this.#over || !owes) return;
+    next.readyAt = Math.max(at, performance.now());
+    if (this.#early) next.sentAt = next.readyAt;
+    else await this.#goOn(outputs);
   }
 
-  /** Where the designs differ: what the next turn's frame says. */
-  #nextRequest(outputs: readonly object[]): object {
+  /** Where the designs differ: what the next turn's request says. */
+  async #goOn(outputs: readonly object[]): Promise<void> {
+    const { dialect } = this.#parts;
     const { request } = this.#options;
-    if (this.#design === 'append')
-      return { type: 'response.append', response_id: this.#responseIds.at(-1), input: outputs };
-    if (this.#design === 'chain') {
-      const previous_response_id = this.#responseIds.at(-1);
-      return { type: 'response.create', ...request, previous_response_id, input: outputs };
-    }
-    return { type: 'response.create', ...request, input: [...firstInput(request.input), ...this.#items()] };
-  }
-
-  #ended(response: { status: string; usage: Usage | null; output: readonly OutputItem[] }, at: number): void {
-    const owes = this.#design !== 'append' && response.status === 'completed' && this.#calls.length > 0;
-    if (owes) {
-      void this.#handOff(this.#calls, response.usage, at);
+    if (dialect === 'append') {
+      this.#append(outputs);
       return;
     }
-    this.#close(this.#lastTurnUsage(response.usage), at);
+    await this.#answerEnd();
+    if (this.#over) return;
+    if (dialect === 'chain')
+      this.#create({ ...request, previous_response_id: this.#responseIds.at(-1), input: outputs });
+    else this.#create({ ...request, input: [...firstItems(request.input), ...this.#items()] });
+  }
+
+  /** A stream's end comes after its terminal event; until then its connection can take nothing else. */
+  async #answerEnd(): Promise<void> {
+    if (this.#answerOver === null) return;
+    this.#patience.begin();
+    await this.#answerOver;
+  }
+
+  #ended(response: Ended, at: number): void {
+    const isAppend = this.#parts.dialect === 'append';
+    if (!isAppend && response.status === 'completed' && this.#tools.count > 0) {
+      void this.#handOff(true, response.usage, at);
+      return;
+    }
+    this.#close(isAppend ? lastTurnUsage(this.#turns, response.usage) : response.usage, at);
     this.#over = true;
-    const sum = (field: 'framesUp' | 'bytesUp' | 'framesDown' | 'bytesDown'): number =>
-      this.#turns.reduce((total, turn) => total + turn[field], 0);
+    void this.#report(response.status, at);
+  }
+
+  async #report(status: string, at: number): Promise<void> {
+    await this.#answerEnd();
+    this.#patience.end();
+    const { design, transport } = this.#parts;
     this.#settle.resolve({
-      design: this.#design,
-      status: response.status,
+      design,
+      transport,
+      status,
       responseIds: this.#responseIds,
       turns: this.#turns,
       items: this.#items(),
       ms: at - this.#startedAt,
-      framesUp: sum('framesUp'),
-      bytesUp: sum('bytesUp'),
-      framesDown: sum('framesDown'),
-      bytesDown: sum('bytesDown'),
+      ...countsOf(this.#turns),
     });
-  }
-
-  /** The terminal event of one long Response has totals; what the turns before have not told is the last turn's. */
-  #lastTurnUsage(total: Usage | null): Usage | null {
-    const told = this.#turns.flatMap((turn) => turn.usage ?? []);
-    if (this.#design !== 'append' || total === null || told.length === 0) return total;
-    const left = (count: (usage: Usage) => number): number =>
-      told.reduce((rest, usage) => rest - count(usage), count(total));
-    const input = left((usage) => usage.input_tokens - usage.input_tokens_details.cached_tokens);
-    const output = left((usage) => usage.output_tokens);
-    return {
-      input_tokens: input,
-      input_tokens_details: { cached_tokens: 0 },
-      output_tokens: output,
-      output_tokens_details: {
-        reasoning_tokens: left((usage) => usage.output_tokens_details.reasoning_tokens),
-      },
-      total_tokens: input + output,
-    };
   }
 
   #items(): object[] {
     return this.#transcript.flatMap((entry) => (entry instanceof ToolRun ? (entry.output ?? []) : entry));
   }
 
+  /** The same object from draft to report, because the last bytes of an answer may come after its terminal event. */
   #close(usage: Usage | null, at: number): TurnReport {
-    const turn = { ...this.#turn, calls: this.#calls.length, endedAt: at, usage };
+    const turn = Object.assign(this.#turn, { calls: this.#tools.count, endedAt: at, usage });
     this.#turns.push(turn);
     return turn;
   }
 
-  #put(event: object): void {
-    this.#turn.sentAt = performance.now();
-    this.#turn.framesUp++;
-    this.#turn.bytesUp += this.#send(event);
+  #create(fields: object): void {
+    this.#send((requests) => {
+      const { bytes, over } = requests.create(fields);
+      this.#answerOver = over;
+      return bytes;
+    });
   }
-}
 
-function firstInput(input: unknown): readonly unknown[] {
-  if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
-  return Array.isArray(input) ? input : [];
+  #append(outputs: readonly object[]): void {
+    this.#send((requests) => requests.append(this.#responseIds.at(-1) ?? '', outputs));
+  }
+
+  /** What is no JSON (a tool's output, for one) fails the run alone. */
+  #send(send: (requests: Requests) => number): void {
+    const turn = this.#turn;
+    turn.sentAt = performance.now();
+    turn.framesUp++;
+    this.#patience.begin();
+    try {
+      if (this.#requests !== null) turn.bytesUp += send(this.#requests);
+    } catch (fault) {
+      this.fail(new RolloutError('unsendable', `The request cannot be sent: ${String(fault)}`));
+    }
+  }
+
+  #onSilence(): void {
+    const { silenceMsMax } = this.#parts;
+    this.#requests?.cut(new RolloutError('timeout', `The server said nothing for ${silenceMsMax} ms.`));
+  }
 }

@@ -4,7 +4,16 @@
  */
 import type { Tokenizer } from '../engine/index.js';
 
-export type DialectName = 'append' | 'chain' | 'replay';
+export type DialectName = 'append' | 'chain' | 'replay' | 'shim';
+
+/** What carries the protocol: a socket, or HTTP with Server-Sent Events. */
+export type Transport = 'ws' | 'http';
+
+/**
+ * What a client sends for its next turn: an append; a create that names the response before (the shim's wire too); or a
+ * create with the whole history.
+ */
+export type ClientDialect = 'append' | 'chain' | 'replay';
 
 /** Over what a piece of work runs at each turn's request. */
 export type Over = 'new items' | 'whole history' | 'cached by content' | 'nothing';
@@ -12,9 +21,14 @@ export type Over = 'new items' | 'whole history' | 'cached by content' | 'nothin
 export interface Design {
   /** As in `?design=`. */
   readonly name: string;
-  /** As it is called in tables. */
+  /** As it is called in tables, where its first word takes the transport: see `titleOf`. */
   readonly title: string;
-  readonly dialect: DialectName;
+  /** The server's side: a built-in one, or one that the server was given. */
+  readonly dialect: DialectName | (string & {});
+  /** The client's side. */
+  readonly client: ClientDialect;
+  /** What it can be spoken over. */
+  readonly transports: readonly Transport[];
   readonly response: 'one per rollout' | 'one per turn';
   readonly stateBetweenTurns: string;
   /** Whether rendered tokens are looked up by content before they are made. */
@@ -30,6 +44,7 @@ export interface Design {
   readonly passages: { readonly pre: '1' | 'n'; readonly append: '0' | 'n - 1'; readonly post: '1' | 'n' };
 }
 
+const both = ['ws', 'http'] as const;
 const everyTurn = { pre: 'n', append: '0', post: 'n' } as const;
 const newOnly = {
   validate: 'new items',
@@ -49,8 +64,10 @@ const everything = {
 export const builtinDesigns: readonly Design[] = [
   {
     name: 'append',
-    title: 'append-ws',
+    title: 'append',
     dialect: 'append',
+    client: 'append',
+    transports: both,
     response: 'one per rollout',
     stateBetweenTurns: 'the suspended loop',
     tokenCache: false,
@@ -59,18 +76,34 @@ export const builtinDesigns: readonly Design[] = [
   },
   {
     name: 'chain',
-    title: 'chain-ws',
+    title: 'chain',
     dialect: 'chain',
+    client: 'chain',
+    transports: both,
     response: 'one per turn',
-    stateBetweenTurns: 'connection-scoped cache',
+    stateBetweenTurns: 'cache of the connection; over HTTP the store',
     tokenCache: false,
     obligations: newOnly,
     passages: everyTurn,
   },
   {
+    name: 'shim',
+    title: 'shim',
+    dialect: 'shim',
+    client: 'chain',
+    transports: both,
+    response: 'one per turn',
+    stateBetweenTurns: 'the suspended loop',
+    tokenCache: false,
+    obligations: newOnly,
+    passages: { pre: '1', append: 'n - 1', post: '1' },
+  },
+  {
     name: 'replay',
-    title: 'replay-ws',
+    title: 'replay',
     dialect: 'replay',
+    client: 'replay',
+    transports: both,
     response: 'one per turn',
     stateBetweenTurns: 'none',
     tokenCache: false,
@@ -79,8 +112,10 @@ export const builtinDesigns: readonly Design[] = [
   },
   {
     name: 'replay-cached',
-    title: 'replay-ws + token cache',
+    title: 'replay + token cache',
     dialect: 'replay',
+    client: 'replay',
+    transports: both,
     response: 'one per turn',
     stateBetweenTurns: 'content-keyed tokens',
     tokenCache: true,
@@ -88,6 +123,11 @@ export const builtinDesigns: readonly Design[] = [
     passages: everyTurn,
   },
 ];
+
+/** A design over a transport: `chain-http`, `replay-ws + token cache`. */
+export function titleOf({ title }: Design, transport: Transport): string {
+  return title.replace(/^\S+/, (name) => `${name}-${transport}`);
+}
 
 /** Designs by name; an embedder adds its own with `register`. */
 export class DesignRegistry {

@@ -25,6 +25,11 @@ export class Holders {
     this.#graceMsMax = graceMsMax;
   }
 
+  /** Responses that are held, or that nobody holds in their grace time. */
+  get size(): number {
+    return this.#holders.size + this.#graces.size;
+  }
+
   holderOf(response: LiveResponse): Holder | null {
     return this.#holders.get(response.id) ?? null;
   }

@@ -1,8 +1,10 @@
 /** What all sessions of one server share. */
 import { ProtocolError, type Engine, type LiveResponse, type Tokenizer } from '../engine/index.js';
 import type { Design } from './designs.js';
+import { Adoption } from './adoption.js';
 import { Creates } from './creates.js';
 import { Holders } from './holders.js';
+import { TurnResponses } from './parents.js';
 import type { Session } from './session.js';
 
 /** Frames and characters each way, over all sockets since the start. */
@@ -29,6 +31,10 @@ export class Host {
   readonly creates: Creates;
   /** Responses that live for one turn and belong to the socket they run on: no other may attach to them. */
   readonly perTurn = new WeakSet<LiveResponse>();
+  /** Responses of the per-turn designs, by id. */
+  readonly turns: TurnResponses;
+  /** Rollouts of the shim, as a history finds them. */
+  readonly adoption: Adoption;
   readonly sessions = new Set<Session>();
   readonly traffic = new Traffic();
   /** The tokenizer for designs that look tokens up by content. */
@@ -43,7 +49,11 @@ export class Host {
     this.failed = failed;
     this.holders = new Holders(engine.clock, engine.limits.graceMsMax);
     this.creates = new Creates(engine.limits.eventIdsMax);
+    this.adoption = new Adoption(engine.limits.adoptionCallsMax);
+    this.turns = new TurnResponses(engine.limits.storedResponsesMax, engine.limits.storedItemsMax);
   }
+
+  readonly unixSeconds = (): number => this.engine.clock.unixSeconds();
 
   tokenizerFor(design: Design): { tokenizer?: Tokenizer } {
     return design.tokenCache ? { tokenizer: this.#tokenCache } : {};

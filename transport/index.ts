@@ -3,11 +3,21 @@ export { Client, type ConnectOptions } from './client.js';
 export {
   RolloutError,
   type ClientToolCall,
+  type Counts,
   type RolloutReport,
   type RunOptions,
   type TurnReport,
 } from './client-report.js';
-export { builtinDesigns, DesignRegistry, type Design, type DialectName, type Over } from './designs.js';
+export {
+  builtinDesigns,
+  DesignRegistry,
+  titleOf,
+  type ClientDialect,
+  type Design,
+  type DialectName,
+  type Over,
+  type Transport,
+} from './designs.js';
 export { Keys, readKeys } from './keys.js';
 export { listen, type ListenKind } from './listen.js';
 export { loopback } from './loopback.js';

@@ -14,19 +14,33 @@ function digestOf(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-export class Keys {
-  readonly #known: readonly Known[];
+function knownFor(key: string): Known {
+  const digest = digestOf(key);
+  return { digest, credential: digest.toString('hex').slice(0, 16) };
+}
 
-  /** No keys: open mode, in which everybody is the same caller. */
+export class Keys {
+  /** Without keys everybody is the same caller, for as long as the server runs. */
+  readonly open: boolean;
+  #known: readonly Known[];
+
+  /** No keys: open mode. */
   constructor(keys: readonly string[]) {
-    this.#known = keys.map((key) => {
-      const digest = digestOf(key);
-      return { digest, credential: digest.toString('hex').slice(0, 16) };
-    });
+    this.#known = keys.map(knownFor);
+    this.open = keys.length === 0;
   }
 
-  get open(): boolean {
-    return this.#known.length === 0;
+  /**
+   * Takes other keys in the place of those so far. Gives the credentials that no key stands for any more.
+   * @throws RangeError in open mode, and where there would be no key left: nobody then could call, or everybody.
+   */
+  replace(keys: readonly string[]): string[] {
+    if (this.open) throw new RangeError('a server that was started without keys takes none later');
+    if (keys.length === 0) throw new RangeError('no key is left; stop the server instead');
+    const before = this.#known;
+    this.#known = keys.map(knownFor);
+    const kept = new Set(this.#known.map(({ credential }) => credential));
+    return before.map(({ credential }) => credential).filter((credential) => !kept.has(credential));
   }
 
   /** Whose key an `authorization` header carries; null where it is no key of ours. */

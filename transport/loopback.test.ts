@@ -1,7 +1,8 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { LoopbackClient, loopback } from './loopback.js';
+import { LoopbackClient, LoopbackStream, loopback } from './loopback.js';
 import { TApplication } from './testing/application.js';
+import { THttpApplication } from './testing/streaming.js';
 
 async function openPair() {
   const application = new TApplication();
@@ -50,4 +51,55 @@ test('a break loses what was on its way to the client, not what it had sent; it 
   assert.equal(await opening.codes.next(), 1006);
   assert.deepEqual(opening.frames.received, ['sent']);
   assert.deepEqual(client.frames.received, []);
+});
+
+async function openStream() {
+  const application = new THttpApplication();
+  const client = await loopback(application, { sendBufferBytesMax: 10 }).exchange('POST', '/', {}, 'body');
+  assert.ok(client instanceof LoopbackStream);
+  return { client, opening: await application.openings.next() };
+}
+
+test('a request reaches the application in microtasks, never inside the call that made it', async () => {
+  const application = new THttpApplication();
+  const asked = loopback(application).exchange('POST', '/?a=1', { 'X-Note': 'hi' }, [
+    'bo',
+    Buffer.from('dy'),
+  ]);
+  assert.deepEqual(application.exchanges.received, []);
+  const { method, path, query, headers, body } = await application.exchanges.next();
+  assert.deepEqual([method, path, query.get('a'), headers.get('x-note')], ['POST', '/', '1', 'hi']);
+  assert.equal(body.toString(), 'body');
+  assert.ok((await asked) instanceof LoopbackStream);
+});
+
+test('a text of a stream arrives in a microtask, never inside the call that sent it', async () => {
+  const { client, opening } = await openStream();
+  opening.stream.send(['one', 'two']);
+  assert.deepEqual(client.texts.received, []);
+  await Promise.resolve();
+  assert.deepEqual(client.texts.received, ['one', 'two']);
+});
+
+test('all that a paused client of a stream is sent counts as the send buffer, and it finds it in order', async () => {
+  const { client, opening } = await openStream();
+  client.pause();
+  assert.equal(opening.stream.send(['12345', '67890']), true);
+  assert.equal(opening.stream.send(['1']), false);
+  opening.stream.end();
+  await opening.closings.next();
+  assert.deepEqual(client.texts.received, []);
+  client.resume();
+  await client.ended;
+  for (const text of ['12345', '67890', '1']) assert.equal(await client.texts.next(), text);
+  await assert.rejects(client.texts.next(), /has ended/);
+});
+
+test('a dropped stream loses what was on its way, and its end rejects', async () => {
+  const { client, opening } = await openStream();
+  opening.stream.send(['lost']);
+  client.drop();
+  await opening.closings.next();
+  await assert.rejects(client.ended, /dropped/);
+  assert.deepEqual(client.texts.received, []);
 });

@@ -5,24 +5,42 @@
  *    and no turn of the event loop is needed, so a virtual clock can drive it.
  * 2. A client that reads takes any number of frames at once; while it is paused, all that it is sent counts as the
  *    server's send buffer.
- * 3. Limits, close codes and their order are those of the real servers: the rules are in `OpenSocket`, shared with them.
- *    There are no pings.
+ * 3. Limits, close codes and their order are those of the real servers: the rules are in `OpenSocket` and
+ *    `OpenExchange`, shared with them. There are no pings.
  */
-import { OpenSocket, addHeader, admissionOf, answerOf, splitTarget } from './adapter.js';
-import type { SocketBounds, Wire } from './adapter.js';
+import { addHeader, admissionOf, splitTarget } from './adapter.js';
+import type { Bounds } from './adapter.js';
+import { exchangeInMemory } from './loopback-http.js';
+import type { Body, LoopbackStream } from './loopback-http.js';
+import { Arrivals, Lane } from './loopback-lane.js';
+import { OpenSocket } from './open-socket.js';
+import type { Wire } from './open-socket.js';
 import type { Answer, Application, Handshake } from './socket.js';
 
-const boundsDefault: SocketBounds = { frameBytesMax: 16 * 2 ** 20, sendBufferBytesMax: 2 ** 20 };
+export { LoopbackStream } from './loopback-http.js';
+export type { Body } from './loopback-http.js';
+export { Arrivals } from './loopback-lane.js';
+
+const boundsDefault: Bounds = { frameBytesMax: 16 * 2 ** 20, sendBufferBytesMax: 2 ** 20 };
 
 export interface Loopback {
   /** Opens a socket at once (`opened` has returned), or gives the answer that refused it. */
   connect(target: string, headers?: Readonly<Record<string, string>>): LoopbackClient | Answer;
-  /** Asks over HTTP. */
-  exchange(method: string, target: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /**
+   * Asks over HTTP. Resolves with the whole answer, or with a stream as soon as it opens. Aborting `dropped` breaks the
+   * connection; the promise then rejects with its reason.
+   */
+  exchange(
+    method: string,
+    target: string,
+    headers?: Readonly<Record<string, string>>,
+    body?: Body,
+    dropped?: AbortSignal,
+  ): Promise<Answer | LoopbackStream>;
 }
 
-/** Bounds not given are 16 MiB for a frame and 1 MiB for the send buffer. */
-export function loopback(application: Application, options: Partial<SocketBounds> = {}): Loopback {
+/** Bounds not given are 16 MiB for a frame or a body and 1 MiB for the send buffer. */
+export function loopback(application: Application, options: Partial<Bounds> = {}): Loopback {
   const bounds = { ...boundsDefault, ...options };
   return {
     connect(target, headers = {}) {
@@ -31,8 +49,9 @@ export function loopback(application: Application, options: Partial<SocketBounds
       if (refusal !== null) return refusal;
       return new LoopbackClient(application, handshake, bounds);
     },
-    exchange(method, target, headers = {}) {
-      return answerOf(application, { method, ...splitTarget(target), headers: copyHeaders(headers) });
+    exchange(method, target, headers = {}, body = '', dropped) {
+      const asked = { method, ...splitTarget(target), headers: copyHeaders(headers) };
+      return exchangeInMemory(application, asked, body, bounds, dropped);
     },
   };
 }
@@ -59,7 +78,7 @@ export class LoopbackClient {
   readonly #down = new Lane();
   #settleClosed: (closing: Closing) => void = () => {};
 
-  constructor(application: Application, handshake: Handshake, bounds: SocketBounds) {
+  constructor(application: Application, handshake: Handshake, bounds: Bounds) {
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;
     });
@@ -117,99 +136,5 @@ export class LoopbackClient {
     this.#up.shut();
     this.#settleClosed(closing);
     this.frames.end(new Error(`The socket closed with ${closing.code} ${closing.reason}`.trimEnd()));
-  }
-}
-
-/** One direction: steps that run in order, each batch in a microtask of its own. */
-class Lane {
-  onEmptied: () => void = () => {};
-  waitingBytes = 0;
-  isHeld = false;
-  #steps: (() => void)[] = [];
-  #isShut = false;
-  #isDue = false;
-
-  put(bytes: number, step: () => void): void {
-    if (this.#isShut) return;
-    this.#steps.push(step);
-    this.waitingBytes += bytes;
-    this.#schedule();
-  }
-
-  hold(): void {
-    this.isHeld = true;
-  }
-
-  release(): void {
-    this.isHeld = false;
-    this.#schedule();
-  }
-
-  /** Takes nothing more; what is on its way still arrives. */
-  shut(): void {
-    this.#isShut = true;
-  }
-
-  /** Takes nothing more, and loses what is on its way. */
-  cut(): void {
-    this.shut();
-    this.#steps = [];
-    this.waitingBytes = 0;
-  }
-
-  #schedule(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
-    queueMicrotask(() => {
-      this.#isDue = false;
-      if (this.isHeld) return;
-      const steps = this.#steps;
-      this.#steps = [];
-      this.waitingBytes = 0;
-      for (const step of steps) step();
-      this.onEmptied();
-    });
-  }
-}
-
-interface Taker<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (ending: Error) => void;
-}
-
-/** A queue that keeps all that ever arrived and gives it out once, in order. */
-export class Arrivals<T> {
-  /** Everything so far, taken or not. */
-  readonly received: T[] = [];
-  #taken = 0;
-  #takers: Taker<T>[] = [];
-  #ending: Error | null = null;
-
-  /** The next one not yet taken, now or when it arrives; rejects once the queue has ended and is empty. */
-  next(): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#takers.push({ resolve, reject });
-      this.#serve();
-    });
-  }
-
-  add(value: T): void {
-    this.received.push(value);
-    this.#serve();
-  }
-
-  /** Nothing more will arrive. */
-  end(ending: Error): void {
-    this.#ending ??= ending;
-    this.#serve();
-  }
-
-  #serve(): void {
-    for (const value of this.received.slice(this.#taken, this.#taken + this.#takers.length)) {
-      this.#taken += 1;
-      this.#takers.shift()?.resolve(value);
-    }
-    if (this.#ending === null) return;
-    for (const taker of this.#takers.splice(0)) taker.reject(this.#ending);
   }
 }

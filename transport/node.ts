@@ -1,5 +1,6 @@
 /**
- * The same server on node:http and `ws`, for platforms on which the native library does not load.
+ * The same server on node:http and `ws`, for platforms on which the native library does not load; node-http.ts is its
+ * other half.
  *
  * 1. Frames of one `send` leave in one write: the socket is corked around them.
  * 2. A socket is silent while its `bytesRead` stands still, so a large frame may upload slowly, a dead peer may not
@@ -10,23 +11,16 @@
  */
 import { once } from 'node:events';
 import { ServerResponse, createServer } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import type { Socket as TcpSocket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import type { RawData, WebSocket } from 'ws';
-import {
-  OpenSocket,
-  addHeader,
-  admissionOf,
-  answerOf,
-  everyMs,
-  headerBytesMax,
-  payloadBytesMax,
-  pingMsMax,
-  splitTarget,
-} from './adapter.js';
-import type { Every, Wire } from './adapter.js';
-import type { Answer, Application, Exchange, Handshake, ListenOptions, Listening } from './socket.js';
+import { admissionOf, everyMs, headerBytesMax, payloadBytesMax, pingMsMax } from './adapter.js';
+import type { Every } from './adapter.js';
+import { copyRequest, serveExchange, withoutUpgrade, writeAnswer } from './node-http.js';
+import { OpenSocket } from './open-socket.js';
+import type { Wire } from './open-socket.js';
+import type { Answer, Application, Handshake, ListenOptions, Listening } from './socket.js';
 
 /**
  * Listens on node:http. Rejects where the port is taken. `every` is the clock of the pings; tests turn it by hand.
@@ -38,9 +32,9 @@ export async function listenNode(
 ): Promise<Listening> {
   const links = new Set<Link>();
   const server = createServer({ maxHeaderSize: headerBytesMax }, (request, response) => {
-    void answerOf(application, copyRequest(request)).then((answer) => writeAnswer(response, answer));
+    serveExchange(application, options, request, response);
   });
-  const upgrade = makeUpgrade(application, options, links);
+  const upgrade = makeUpgrade(server, application, options, links);
   server.on('upgrade', (request: IncomingMessage, _stream, head: Buffer) => upgrade(request, head));
   server.listen(options.port, options.host);
   await once(server, 'listening');
@@ -72,6 +66,7 @@ export async function listenNode(
 }
 
 function makeUpgrade(
+  server: HttpServer,
   application: Application,
   options: ListenOptions,
   links: Set<Link>,
@@ -87,12 +82,13 @@ function makeUpgrade(
   return (request, head) => {
     // Its faults end it, and that is told by its close.
     request.socket.on('error', () => {});
-    const asked = copyRequest(request);
     if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
-      // An offer of another protocol (`curl --http2` makes one) may be declined by a plain answer.
-      void answerOf(application, asked).then((answer) => refuse(request, answer));
+      // An offer of another protocol (`curl --http2` makes one) is declined by reading the request as one without it.
+      request.socket.unshift(Buffer.concat([withoutUpgrade(request), head]));
+      server.emit('connection', request.socket);
       return;
     }
+    const asked = copyRequest(request);
     const refusal = admissionOf(application, asked);
     if (refusal !== null) {
       refuse(request, refusal);
@@ -114,15 +110,6 @@ function refuse(request: IncomingMessage, answer: Answer): void {
   response.assignSocket(request.socket);
   response.on('finish', () => request.socket.destroySoon());
   writeAnswer(response, answer);
-}
-
-function writeAnswer(response: ServerResponse, answer: Answer): void {
-  response.writeHead(answer.status, {
-    ...answer.headers,
-    'content-type': answer.contentType,
-    'content-length': Buffer.byteLength(answer.body),
-  });
-  response.end(answer.body);
 }
 
 /** One WebSocket over its TCP socket. */
@@ -198,13 +185,6 @@ export class Pulse {
     this.#unanswered += 1;
     return this.#unanswered <= 2;
   }
-}
-
-function copyRequest(request: IncomingMessage): Exchange {
-  const headers = new Map<string, string>();
-  const lines = request.rawHeaders;
-  for (let at = 0; at + 1 < lines.length; at += 2) addHeader(headers, lines[at] ?? '', lines[at + 1] ?? '');
-  return { method: request.method ?? 'GET', ...splitTarget(request.url ?? '/'), headers };
 }
 
 /** `ws` gives one Buffer unless it is told otherwise; its type allows for more. */

@@ -1,5 +1,5 @@
 /**
- * What goes out on one socket: frames of its own (errors, acknowledgements) and feeds that follow Responses.
+ * What goes out on one socket or stream: events of its own (errors, acknowledgements) and feeds that follow Responses.
  *
  *   O1  All that is ready in one turn of the event loop leaves in one write: a frame sent alone costs a system call. The
  *       first token of such a turn goes ahead with what stands before it: somebody waits for it, and what the loop does
@@ -11,34 +11,45 @@
  */
 import type { Clock, Limits, LiveResponse } from '../engine/index.js';
 import { ProtocolError } from '../engine/index.js';
-import { entryFrame } from './frames.js';
-import type { Socket } from './socket.js';
+import type { Put } from './frames.js';
+import type { Stream } from './socket.js';
+import type { View } from './view.js';
 
 /** Entries read from one log before the next feed gets its turn. */
 const batchEntries = 256;
 
+const nothing = (): void => undefined;
+
 const tooSlow = 'the client reads too slowly';
 
-/** One Response as a socket follows it. */
+/** One view as a socket follows it. */
 export class Feed {
-  readonly response: LiveResponse;
-  /** Native: frames name their Response. */
-  readonly named: boolean;
+  readonly view: View;
   readonly onEnd: () => void;
   /** Number of the next entry to send. */
   next: number;
-  leave: () => void = () => undefined;
+  leave: () => void = nothing;
 
-  constructor(response: LiveResponse, startingAfter: number, named: boolean, onEnd: () => void) {
-    this.response = response;
-    this.next = startingAfter + 1;
-    this.named = named;
+  constructor(view: View, onEnd: () => void) {
+    this.view = view;
+    this.next = view.first;
     this.onEnd = onEnd;
+  }
+
+  get response(): LiveResponse {
+    return this.view.response;
+  }
+
+  /** Nothing comes any more. */
+  get ended(): boolean {
+    return this.view.over || this.response.endsAt(this.next - 1);
   }
 }
 
 export interface OutboxParts {
-  readonly socket: Socket;
+  readonly socket: Pick<Stream, 'send' | 'drained'>;
+  /** An event as the text that is sent. */
+  readonly wrap: (type: string, json: string) => string;
   readonly clock: Clock;
   readonly limits: Limits;
   /** Closes the session's socket. */
@@ -62,9 +73,10 @@ export class Outbox {
     this.#parts = parts;
   }
 
-  /** A frame of the session's own. */
-  send(frame: string): void {
+  /** An event of the session's own. */
+  send(type: string, json: string): void {
     if (this.#closed) return;
+    const frame = this.#parts.wrap(type, json);
     this.#own.push(frame);
     this.#ownCharacters += frame.length;
     const { limits, close } = this.#parts;
@@ -75,6 +87,7 @@ export class Outbox {
   }
 
   follow(feed: Feed): void {
+    feed.view.begin((type, json) => this.send(type, json));
     this.#feeds.add(feed);
     this.#await(feed);
   }
@@ -100,7 +113,10 @@ export class Outbox {
 
   #await(feed: Feed): void {
     feed.leave(); // A flush reads feeds that still wait.
-    feed.leave = feed.response.whenBeyond(feed.next, () => this.#grown(feed));
+    feed.leave = nothing;
+    // Not by way of `whenBeyond`, which calls back before it gives the way out of the wait that the callback begins.
+    if (feed.ended || feed.response.lastNumber >= feed.next) this.#grown(feed);
+    else feed.leave = feed.response.whenBeyond(feed.next, () => this.#grown(feed));
   }
 
   /** A feed has something to send. Until a token has led the way, the feed is watched further for one. */
@@ -145,13 +161,13 @@ export class Outbox {
       if (read === null) placeGone = true;
       else {
         room -= read;
-        if (feed.response.endsAt(feed.next - 1)) ended.push(feed);
+        if (feed.ended) ended.push(feed);
         else this.#await(feed);
       }
     }
     if (frames.length > 0) this.#put(frames);
     for (const feed of ended) {
-      this.#feeds.delete(feed);
+      this.unfollow(feed); // Its log may go on, for another feed.
       feed.onEnd();
     }
     if (placeGone) this.#parts.close(1013, tooSlow);
@@ -160,12 +176,15 @@ export class Outbox {
   /** Adds a feed's new frames while there is room. Gives their characters, or null where its place in the log is gone. */
   #read(feed: Feed, frames: string[], room: number): number | null {
     let characters = 0;
+    const put: Put = (type, json) => {
+      const frame = this.#parts.wrap(type, json);
+      frames.push(frame);
+      characters += frame.length;
+    };
     try {
       for (const entry of feed.response.entries(feed.next, batchEntries)) {
-        const frame = entryFrame(entry, feed.next++, feed.response, feed.named);
-        frames.push(frame);
-        characters += frame.length;
-        if (characters >= room) break;
+        feed.view.show(entry, feed.next++, put);
+        if (characters >= room || feed.view.over) break;
       }
       return characters;
     } catch (fault) {

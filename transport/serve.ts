@@ -16,7 +16,12 @@ export interface ServeOptions {
   readonly keys?: readonly string[];
   /** Default `auto`: uWebSockets.js, or node:http + ws where its native binary cannot load. */
   readonly transport?: ListenKind;
+  /** Default `shim`. */
   readonly defaultDesign?: string;
+  /** False serves HTTP alone and refuses upgrades with 426. Default true. */
+  readonly sockets?: boolean;
+  /** Names that `GET /v1/models` lists. Default: none. */
+  readonly models?: readonly string[];
   /** Default: JSON lines on stderr at level info. */
   readonly log?: Logger;
 }
@@ -77,6 +82,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     keys,
     ...(options.engine.tokenizer === undefined ? {} : { tokenizer: options.engine.tokenizer }),
     ...(options.defaultDesign === undefined ? {} : { defaultDesign: options.defaultDesign }),
+    sockets: options.sockets ?? true,
+    models: options.models ?? [],
     metrics: () => metrics.text(),
     failed: (fault) => log.error({ err: fault }, 'a request failed on our side'),
   });

@@ -4,55 +4,62 @@
  */
 import {
   cachedTokenizer,
-  deferred,
   o200kTokenizer,
   ProtocolError,
   type Engine,
-  type LiveResponse,
   type Tokenizer,
 } from '../engine/index.js';
 import { AppendDialect } from './append.js';
-import { chainDialect } from './chain.js';
+import { ChainContinuity } from './chain.js';
+import type { MakeContinuity } from './continuity.js';
 import { DesignRegistry, type Design, type DialectName } from './designs.js';
 import { Host } from './host.js';
+import { createPaths, Http } from './http.js';
+import { json, notServed, refusal, text } from './http-answer.js';
+import { IdleWait } from './idle-wait.js';
 import type { Keys } from './keys.js';
-import { replayDialect } from './replay.js';
-import { Session, type MakeDialect } from './session.js';
-import type { Answer, Application, Exchange, Handshake, Socket } from './socket.js';
+import { Lanes } from './lanes.js';
+import { ReplayContinuity } from './replay.js';
+import { Session } from './session.js';
+import { ShimContinuity } from './shim.js';
+import type { Answer, Application, Exchange, Handshake, Socket, StreamAnswer } from './socket.js';
 
 export interface ServerOptions {
   readonly engine: Engine;
   readonly keys: Keys;
   /** Default: the built-in designs. */
   readonly designs?: DesignRegistry;
-  /** For sockets that choose none. Default `chain`. */
+  /** For sockets and requests that choose none. Default `shim`. */
   readonly defaultDesign?: string;
-  /** Dialects by name, for a design of an embedder's own. */
-  readonly dialects?: Readonly<Record<string, MakeDialect>>;
+  /** Per-turn dialects by name, for a design of an embedder's own. */
+  readonly dialects?: Readonly<Record<string, MakeContinuity>>;
   /** Bytes of the content-keyed token cache. Default 256 MiB. */
   readonly tokenCacheBytesMax?: number;
   /** What the token cache asks for tokens that it lacks: the engine's own tokenizer. Default o200k_base. */
   readonly tokenizer?: Tokenizer;
+  /** Names that `GET /v1/models` lists. Default: none. */
+  readonly models?: readonly string[];
+  /** False refuses every upgrade with 426, so that clients go over to HTTP. Default true. */
+  readonly sockets?: boolean;
   /** Text of `GET /metrics`. Default: not served. */
   readonly metrics?: () => Promise<string>;
   /** A fault of our own, for the log. Default: a process warning. */
   readonly failed?: (fault: unknown) => void;
 }
 
-const builtinDialects: Readonly<Record<DialectName, MakeDialect>> = {
-  append: (parts) => new AppendDialect(parts),
-  chain: chainDialect,
-  replay: replayDialect,
+const builtinDialects: Readonly<Record<Exclude<DialectName, 'append'>, MakeContinuity>> = {
+  chain: (parts) => new ChainContinuity(parts),
+  replay: (parts) => new ReplayContinuity(parts),
+  shim: (parts) => new ShimContinuity(parts),
 };
-
-const socketPath = '/v1/responses';
 
 export class Server implements Application {
   readonly host: Host;
   readonly #options: ServerOptions;
   readonly #designs: DesignRegistry;
   readonly #defaultDesign: Design;
-  readonly #dialects: Readonly<Record<string, MakeDialect>>;
+  readonly #dialects: Readonly<Record<string, MakeContinuity>>;
+  readonly #http: Http;
   #drained: Promise<void> | null = null;
 
   /** @throws RangeError where the default design is not registered. */
@@ -60,7 +67,7 @@ export class Server implements Application {
     this.#options = options;
     this.#designs = options.designs ?? new DesignRegistry();
     this.#dialects = { ...builtinDialects, ...options.dialects };
-    const name = options.defaultDesign ?? 'chain';
+    const name = options.defaultDesign ?? 'shim';
     const chosen = this.#designs.get(name);
     if (chosen === null)
       throw new RangeError(`no design "${name}"; there are ${this.#designs.names.join(', ')}`);
@@ -72,6 +79,13 @@ export class Server implements Application {
     const failed =
       options.failed ?? ((fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)));
     this.host = new Host(engine, tokenCache, failed);
+    this.#http = new Http({
+      host: this.host,
+      designOf: (exchange) => this.#designOf(exchange),
+      continuityOf: (design) => this.#continuityOf(design),
+      models: options.models ?? [],
+      sockets: options.sockets ?? true,
+    });
   }
 
   failed(fault: unknown): void {
@@ -79,7 +93,8 @@ export class Server implements Application {
   }
 
   admit(handshake: Handshake): Answer | null {
-    if (handshake.path !== socketPath) return refusal(notServed(handshake.path));
+    if (!createPaths.includes(handshake.path)) return refusal(notServed(handshake.path));
+    if (this.#options.sockets === false) return refusal(noSockets());
     if (this.#options.keys.credentialFor(handshake.headers.get('authorization')) === null)
       return refusal(badKey());
     try {
@@ -96,36 +111,39 @@ export class Server implements Application {
   opened(socket: Socket, handshake: Handshake): (code: number) => void {
     const credential = this.#options.keys.credentialFor(handshake.headers.get('authorization'));
     const design = this.#designOf(handshake);
-    const makeDialect = this.#dialects[design.dialect];
-    if (credential === null || makeDialect === undefined) {
+    if (credential === null) {
       socket.close(1008, 'not admitted');
       return () => undefined;
     }
-    const session = new Session(this.host, socket, design, credential, makeDialect);
+    const session = new Session(this.host, socket, design, credential, (parts) =>
+      design.dialect === 'append' ? new AppendDialect(parts) : new Lanes(parts, this.#continuityOf(design)),
+    );
     this.host.sessions.add(session);
     return () => session.closed();
   }
 
-  async answer(exchange: Exchange): Promise<Answer> {
-    const { path, method } = exchange;
+  answer(exchange: Exchange): Answer | StreamAnswer | Promise<Answer | StreamAnswer> {
+    const { path } = exchange;
     if (path === '/healthz') return text(200, 'ok\n');
     if (path === '/readyz') return this.host.draining ? text(503, 'shutting down\n') : text(200, 'ready\n');
-    if (path === '/metrics' && this.#options.metrics !== undefined)
-      return text(200, await this.#options.metrics());
-    if (this.#options.keys.credentialFor(exchange.headers.get('authorization')) === null)
-      return refusal(badKey());
+    const { metrics, keys } = this.#options;
+    if (path === '/metrics' && metrics !== undefined) return metrics().then((page) => text(200, page));
+    const credential = keys.credentialFor(exchange.headers.get('authorization'));
+    if (credential === null) return refusal(badKey());
     if (path === '/counters') return json(200, this.#counters());
-    if (path !== socketPath) return refusal(notServed(path));
-    if (method === 'GET')
-      return refusal(new ProtocolError('upgrade_required', 'Open a WebSocket on this path.'), {
-        upgrade: 'websocket',
-      });
-    return refusal(
-      new ProtocolError(
-        'method_not_allowed',
-        `${method} is not served on this path; open a WebSocket on it.`,
-      ),
-    );
+    return this.#http.answer(exchange, credential);
+  }
+
+  /**
+   * Other keys from now on. A caller whose key is not among them is cut off: its sockets are closed with 1008, its
+   * Responses end, and nothing more is generated for it.
+   * @throws RangeError where the server has no keys, or would have none.
+   */
+  replaceKeys(keys: readonly string[]): void {
+    const revoked = new Set(this.#options.keys.replace(keys));
+    for (const session of this.host.sessions)
+      if (revoked.has(session.credential)) session.close(1008, 'the key was revoked');
+    for (const response of this.host.engine.live()) if (revoked.has(response.credential)) response.cancel();
   }
 
   /**
@@ -145,7 +163,12 @@ export class Server implements Application {
       for (const wait of waits) wait.end();
     });
     await Promise.all(waits.map((wait) => this.#endWell(wait)));
+    // Whoever waits for one answer gets it in this turn of the loop.
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     for (const session of this.host.sessions) session.close(1012, 'the server is shutting down');
+    this.#http.close();
   }
 
   async #endWell({ response, over }: IdleWait): Promise<void> {
@@ -157,6 +180,12 @@ export class Server implements Application {
     await response.settled;
   }
 
+  #continuityOf({ name, dialect }: Design): MakeContinuity {
+    const make = this.#dialects[dialect];
+    if (make === undefined) throw new Error(`no dialect "${dialect}" for the design "${name}"`);
+    return make;
+  }
+
   #requireRoom(): void {
     const { socketsMax } = this.host.engine.limits;
     if (this.host.sessions.size >= socketsMax)
@@ -165,8 +194,8 @@ export class Server implements Application {
       });
   }
 
-  #designOf(handshake: Handshake): Design {
-    const name = handshake.query.get('design') ?? handshake.headers.get('x-response-design');
+  #designOf({ query, headers }: Pick<Handshake, 'query' | 'headers'>): Design {
+    const name = query.get('design') ?? headers.get('x-response-design');
     if (name === null || name === undefined) return this.#defaultDesign;
     const design = this.#designs.get(name);
     if (design !== null) return design;
@@ -190,32 +219,11 @@ export class Server implements Application {
   }
 }
 
-/** Waits until a Response waits for its client or has ended, or until it is told to wait no longer. */
-class IdleWait {
-  readonly response: LiveResponse;
-  readonly over: Promise<void>;
-  readonly #resolve: () => void;
-  #leave: () => void = () => undefined;
-
-  constructor(response: LiveResponse) {
-    this.response = response;
-    const { promise, resolve } = deferred<void>();
-    this.over = promise;
-    this.#resolve = resolve;
-    this.#look();
-  }
-
-  end(): void {
-    this.#leave();
-    this.#resolve();
-  }
-
-  #look(): void {
-    const { response } = this;
-    if (response.suspended || response.settlement !== null) this.#resolve();
-    // A microtask later, because the log wakes its readers before the entry is part of the snapshot.
-    else this.#leave = response.whenBeyond(response.lastNumber + 1, () => queueMicrotask(() => this.#look()));
-  }
+function noSockets(): ProtocolError {
+  return new ProtocolError(
+    'websockets_disabled',
+    'No WebSockets are served here; POST to this path instead.',
+  );
 }
 
 function badKey(): ProtocolError {
@@ -223,21 +231,4 @@ function badKey(): ProtocolError {
     'invalid_api_key',
     'Incorrect or missing API key; send authorization: Bearer <key>.',
   );
-}
-
-function notServed(path: string): ProtocolError {
-  return new ProtocolError('not_found', `Nothing is served at ${path.slice(0, 128)}.`);
-}
-
-function refusal(error: ProtocolError, headers: Readonly<Record<string, string>> = {}): Answer {
-  const body = error.toBody();
-  return { ...json(error.status, { error: body }), headers: { ...headers, ...body.headers } };
-}
-
-function json(status: number, value: object): Answer {
-  return { status, contentType: 'application/json', body: JSON.stringify(value) };
-}
-
-function text(status: number, body: string): Answer {
-  return { status, contentType: 'text/plain; charset=utf-8', body };
 }

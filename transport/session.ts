@@ -5,13 +5,14 @@
  *   N2  A frame that cannot be read is answered with one error and disturbs nothing else on the socket.
  *   N3  After the close nothing is written, and nothing of the session stays referenced.
  */
-import { ProtocolError, toProtocolError, type LiveResponse, type ServerEvent } from '../engine/index.js';
+import { ProtocolError, toProtocolError, type ServerEvent } from '../engine/index.js';
 import { parseFrame, RefusedFrame, type ClientEvent } from './client-events.js';
 import type { Design } from './designs.js';
-import { errorEvent, eventFrame, type ErrorFrameParts } from './frames.js';
+import { errorEvent, eventText, type ErrorFrameParts } from './frames.js';
 import { Feed, Outbox } from './outbox.js';
 import type { Host } from './host.js';
 import type { Socket } from './socket.js';
+import type { View } from './view.js';
 
 /** A way to speak to the engine. One instance per session. */
 export interface Dialect {
@@ -48,6 +49,7 @@ export class Session {
     const { clock, limits } = host.engine;
     this.#outbox = new Outbox({
       socket,
+      wrap: (_, json) => json,
       clock,
       limits,
       close: (code, reason) => this.close(code, reason),
@@ -63,19 +65,19 @@ export class Session {
   }
 
   /** Sends an event that is in no log. */
-  send(event: ServerEvent): void {
-    this.#outbox.send(eventFrame(event));
+  send(event: ServerEvent, streamId: string | null = null): void {
+    this.#outbox.send(event.type, eventText(event, streamId));
   }
 
-  refuse(fault: unknown, parts: ErrorFrameParts = {}): void {
+  refuse(fault: unknown, parts: ErrorFrameParts = {}, streamId: string | null = null): void {
     const error = toProtocolError(fault);
     if (!(fault instanceof ProtocolError)) this.#host.failed(fault);
-    this.send(errorEvent(error, parts));
+    this.send(errorEvent(error, parts), streamId);
   }
 
-  /** Streams a Response's log to the socket, from the entry after `startingAfter` to its end. */
-  follow(response: LiveResponse, startingAfter: number, named: boolean, onEnd: () => void): Feed {
-    const feed = new Feed(response, startingAfter, named, onEnd);
+  /** Streams what a view shows of a log to the socket, to its end. */
+  follow(view: View, onEnd: () => void): Feed {
+    const feed = new Feed(view, onEnd);
     this.#outbox.follow(feed);
     return feed;
   }

@@ -19,11 +19,19 @@ declare module 'uWebSockets.js' {
 
   export interface HttpResponse {
     onAborted(callback: () => void): HttpResponse;
+    /** The chunk is gone when the callback returns. */
+    onData(callback: (chunk: ArrayBuffer, isLast: boolean) => void): HttpResponse;
+    onWritable(callback: (offset: number) => boolean): HttpResponse;
+    /** Breaks the connection; the aborted callback runs inside this call. */
+    close(): HttpResponse;
     cork(callback: () => void): HttpResponse;
     writeStatus(status: string): HttpResponse;
     writeHeader(name: string, value: string): HttpResponse;
+    /** One chunk. False: it was buffered, all or in part, and a writable callback will come. */
+    write(chunk: string | Uint8Array): boolean;
+    end(): HttpResponse;
     end(body: string, closeConnection: boolean): HttpResponse;
-    endWithoutBody(reportedContentLength: number, closeConnection: boolean): HttpResponse;
+    endWithoutBody(reportedContentLength?: number, closeConnection?: boolean): HttpResponse;
     upgrade(
       userData: object,
       key: string,

@@ -1,6 +1,6 @@
 /**
- * The server on uWebSockets.js, the fast one. This file alone imports it, and only when asked: it is an optional
- * dependency whose native binary does not load everywhere.
+ * The server on uWebSockets.js, the fast one; uws-http.ts is its other half. This file alone imports it, and only when
+ * asked: it is an optional dependency whose native binary does not load everywhere.
  *
  * 1. A request is copied before its callback returns; a socket is not touched after its close callback.
  * 2. Frames of one `send` leave in one cork: uncorked, each would cost a system call.
@@ -12,28 +12,16 @@
  * A frame of invalid UTF-8, and one over twice the limit, is cut by the library without a close frame: both ends see
  * 1006.
  */
-import { STATUS_CODES } from 'node:http';
 import type * as uws from 'uWebSockets.js';
-import type {
-  HttpRequest,
-  HttpResponse,
-  TemplatedApp,
-  WebSocket,
-  WebSocketBehavior,
-  us_listen_socket,
-} from 'uWebSockets.js';
-import {
-  OpenSocket,
-  addHeader,
-  admissionOf,
-  answerOf,
-  everyMs,
-  headerBytesMax,
-  payloadBytesMax,
-  pingMsMax,
-} from './adapter.js';
-import type { Every, Wire } from './adapter.js';
-import type { Answer, Application, Exchange, Handshake, Listen, ListenOptions, Listening } from './socket.js';
+import type { TemplatedApp, WebSocket, WebSocketBehavior, us_listen_socket } from 'uWebSockets.js';
+import { admissionOf, everyMs, headerBytesMax, payloadBytesMax, pingMsMax } from './adapter.js';
+import type { Every } from './adapter.js';
+import { OpenSocket } from './open-socket.js';
+import type { Wire } from './open-socket.js';
+import type { Application, Handshake, Listen, ListenOptions, Listening } from './socket.js';
+import { copyRequest, serveExchange, writeAnswer } from './uws-http.js';
+
+export type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 
 type Library = Pick<typeof uws, 'App' | 'DISABLED' | 'us_listen_socket_close' | 'us_socket_local_port'>;
 
@@ -66,7 +54,7 @@ async function listenUws(
   const sockets: Sockets = new Map();
   const app = library.App();
   app.ws('/*', makeBehavior(library, application, options, sockets));
-  app.any('/*', (response, request) => void exchange(application, response, copyRequest(request)));
+  app.any('/*', (response, request) => serveExchange(application, options, response, request));
   const listenSocket = await takePort(app, options);
   const pings = every(Math.min(options.pingMs, pingMsMax), () => {
     for (const socket of sockets.keys()) socket.ping();
@@ -174,33 +162,4 @@ class UwsWire implements Wire {
   end(code: number, reason: string): void {
     this.#socket.end(code, reason);
   }
-}
-
-function copyRequest(request: HttpRequest): Exchange {
-  const headers = new Map<string, string>();
-  request.forEach((name, value) => addHeader(headers, name, value));
-  return {
-    method: request.getCaseSensitiveMethod(),
-    path: request.getUrl(),
-    query: new URLSearchParams(request.getQuery()),
-    headers,
-  };
-}
-
-/** Listens for the abort before it waits: a response is not touched after it. */
-async function exchange(application: Application, response: HttpResponse, asked: Exchange): Promise<void> {
-  let isAborted = false;
-  response.onAborted(() => {
-    isAborted = true;
-  });
-  const answer = await answerOf(application, asked);
-  if (!isAborted) response.cork(() => writeAnswer(response, answer, asked.method, false));
-}
-
-function writeAnswer(response: HttpResponse, answer: Answer, method: string, closeConnection: boolean): void {
-  response.writeStatus(`${answer.status} ${STATUS_CODES[answer.status] ?? ''}`);
-  response.writeHeader('content-type', answer.contentType);
-  for (const [name, value] of Object.entries(answer.headers ?? {})) response.writeHeader(name, value);
-  if (method === 'HEAD') response.endWithoutBody(Buffer.byteLength(answer.body), closeConnection);
-  else response.end(answer.body, closeConnection);
 }

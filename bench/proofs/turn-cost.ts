@@ -4,8 +4,8 @@
  * Measured: CPU of the server process, all threads, garbage collection included, in windows of 50 turns: turns 2–51
  * ("around 10"; turn 1 brings the request), 75–124 and 975–1,024. A window runs from the moment the model begins its
  * first turn to the moment it begins the turn after its last; the readings are taken inside the process then and there.
- * In append and chain all three windows lie in one rollout, so the ratio is paired within it. A replay window is a
- * rollout of its own, whose first request brings the history up to there. Designs and windows run in random order.
+ * But in replay all three windows lie in one rollout, so the ratio is paired within it. A replay window is a rollout of
+ * its own, whose first request brings the history up to there. Designs and windows run in random order within a round.
  * Real: server, engine, stages, tokeniser, sockets, client. Simulated: an instant model that calls one tool at every
  * turn, and a tool that answers at once with 200 bytes of varied text. No instructions and no tools are declared:
  * whatever each turn costs anyway would only hide growth.
@@ -17,7 +17,7 @@ import { startChild } from './child.js';
 import { medianOf, medianText, type Median } from './median.js';
 
 export interface TurnCostOptions {
-  /** Measured rollouts of append and of chain. Default 30. */
+  /** Measured rollouts of each design but replay. Default 30. */
   readonly rollouts?: number;
   /** Replay windows of each size. Default 3. */
   readonly replays?: number;
@@ -28,7 +28,7 @@ export interface TurnCost {
   readonly design: string;
   /** Of each window: CPU of one turn, in microseconds, over rollouts. */
   readonly windows: readonly { readonly around: number; readonly cpu_us: Median }[];
-  /** Turn 1,000 over turn 10: the median over rollouts (in replay: of medians), and the sum over the sum. */
+  /** Turn 1,000 over turn 10: the median over rollouts (none in replay), and the sum over the sum. */
   readonly growth: { readonly paired: Median | null; readonly of_sums: number };
 }
 
@@ -36,10 +36,10 @@ export interface TurnCostResult {
   readonly designs: readonly TurnCost[];
 }
 
-/** The bound for append and chain: a turn around 1,000 costs at most this many times one around 10. */
+/** The bound for all but replay: a turn around 1,000 costs at most this many times one around 10. */
 export const growthMax = 1.1;
 const turnsPerWindow = 50;
-const windows = [
+export const windows = [
   { around: 10, from: 2 },
   { around: 100, from: 75 },
   { around: 1_000, from: 975 },
@@ -48,17 +48,19 @@ const outputBytes = 200;
 /** Rollouts of each design whose figures are thrown away. */
 const warmUps = 2;
 
-type Design = 'append' | 'chain' | 'replay';
+export type MeasuredDesign = 'append' | 'chain' | 'shim' | 'replay';
 
 /** One rollout, or one window of replay. */
 interface Run {
-  readonly design: Design;
+  readonly design: MeasuredDesign;
+  readonly round: number;
   readonly around: readonly number[];
 }
 
-interface Reading {
-  readonly design: Design;
-  readonly rollout: number;
+export interface Reading {
+  readonly design: MeasuredDesign;
+  /** Readings of one round were taken close together. */
+  readonly round: number;
   readonly around: number;
   readonly cpuUs: number;
 }
@@ -80,7 +82,7 @@ function history(turns: number, rollout: number): object[] {
 }
 
 /** @throws Error where the rollout does not come back with its readings. */
-async function measure(url: string, { design, around }: Run, rollout: number): Promise<Reading[]> {
+async function measure(url: string, { design, around, round }: Run, rollout: number): Promise<Reading[]> {
   const chosen = windows.filter((window) => around.includes(window.around));
   const first = chosen[0]?.from ?? 1;
   const seeded = design === 'replay' ? first - 1 : 0;
@@ -107,25 +109,25 @@ async function measure(url: string, { design, around }: Run, rollout: number): P
   return chosen.map((window, index) => {
     const cpuUs = (Number(spoken[2 * index + 1]) - Number(spoken[2 * index])) / turnsPerWindow;
     if (!(cpuUs > 0)) throw new Error(`a rollout in ${design} ended ${report.status} without its readings`);
-    return { design, rollout, around: window.around, cpuUs };
+    return { design, round, around: window.around, cpuUs };
   });
 }
 
-/** Rounds of append and chain, with the replay windows spread over them; in random order within a round. */
-function plan(rollouts: number, replays: number): Run[] {
+/** Rounds of the designs, with the replay windows spread over them; in random order within a round. */
+function plan(designs: readonly MeasuredDesign[], rollouts: number, replays: number): Run[] {
   const all = windows.map(({ around }) => around);
+  const chosen = designs.filter((design) => design !== 'replay');
   return Array.from({ length: rollouts }, (_, round) => {
-    const runs: Run[] = [
-      { design: 'append', around: all },
-      { design: 'chain', around: all },
-    ];
+    const runs: Run[] = chosen.map((design) => ({ design, round, around: all }));
     const replayed = Math.ceil(((round + 1) * replays) / rollouts) > Math.ceil((round * replays) / rollouts);
-    if (replayed) for (const around of all) runs.push({ design: 'replay', around: [around] });
+    if (replayed && designs.includes('replay'))
+      for (const around of all) runs.push({ design: 'replay', round, around: [around] });
     return Array.from(drawOrder(runs.length, generatorFor('turn-cost order', round)), (at) => runs[at]);
   }).flatMap((runs) => runs.filter((one) => one !== undefined));
 }
 
-function costOf(design: Design, readings: readonly Reading[]): TurnCost {
+/** CPU of one turn in each window, over rounds. */
+export function costOf(design: MeasuredDesign, readings: readonly Reading[]): TurnCost {
   const own = readings.filter((reading) => reading.design === design);
   const at = (around: number): number[] =>
     own.filter((reading) => reading.around === around).map(({ cpuUs }) => cpuUs);
@@ -139,31 +141,46 @@ function costOf(design: Design, readings: readonly Reading[]): TurnCost {
   };
 }
 
-export async function run(options: TurnCostOptions = {}): Promise<TurnCostResult> {
-  const { rollouts = 30, replays = 3, onProgress } = options;
+/** Starts a server and takes the readings of all rounds, less those of warm-up. */
+export async function readingsOf(
+  designs: readonly MeasuredDesign[],
+  { rollouts = 30, replays = 3, onProgress }: TurnCostOptions,
+): Promise<Reading[]> {
   await using server = await startChild('model-server');
   const readings: Reading[] = [];
-  const planned = [...plan(warmUps, 1), ...plan(rollouts, replays)];
-  const warm = planned.length - plan(rollouts, replays).length;
+  const warm = plan(designs, warmUps, 1);
+  const planned = [...warm, ...plan(designs, rollouts, replays)];
   for (const [index, one] of planned.entries()) {
     onProgress?.(`${index + 1} of ${planned.length}: ${one.design}, turn ${one.around.join(', ')}`);
     const measured = await measure(server.url, one, index);
-    if (index >= warm) readings.push(...measured);
+    if (index >= warm.length) readings.push(...measured);
   }
-  return { designs: (['append', 'chain', 'replay'] as const).map((design) => costOf(design, readings)) };
+  return readings;
 }
 
+export async function run(options: TurnCostOptions = {}): Promise<TurnCostResult> {
+  const designs = ['append', 'chain', 'replay'] as const;
+  const readings = await readingsOf(designs, options);
+  return { designs: designs.map((design) => costOf(design, readings)) };
+}
+
+export function costLine({ design, windows: own, growth }: TurnCost): string {
+  const costs = own.map(({ around, cpu_us }) => `turn ${around}: ${medianText(cpu_us, 0)}`).join('   ');
+  const paired = growth.paired === null ? '' : `paired ratio ${medianText(growth.paired)}, `;
+  return `  ${design.padEnd(10)} ${costs}   ${paired}ratio of sums ${growth.of_sums.toFixed(2)}`;
+}
+
+export const costHead = `Server CPU of one turn, in µs, in windows of ${turnsPerWindow} turns (median over rollouts [95 %]):`;
+export const costFoot =
+  '  Real: server, engine, stages, tokeniser, sockets, client. Simulated: an instant model, a tool of 200 bytes.';
+
 export function print({ designs }: TurnCostResult): string {
-  const line = ({ design, windows: own, growth }: TurnCost): string =>
-    `  ${design.padEnd(10)} ${own.map(({ around, cpu_us }) => `turn ${around}: ${medianText(cpu_us, 0)}`).join('   ')}   ${
-      growth.paired === null ? '' : `paired ratio ${medianText(growth.paired)}, `
-    }ratio of sums ${growth.of_sums.toFixed(2)}`;
   const bounded = designs.filter(({ growth }) => growth.paired !== null);
   const holds = bounded.every(({ growth }) => (growth.paired?.median ?? Infinity) <= growthMax);
   return [
-    `Server CPU of one turn, in µs, in windows of ${turnsPerWindow} turns (median over rollouts [95 %]):`,
-    ...designs.map(line),
+    costHead,
+    ...designs.map(costLine),
     `  turn 1,000 costs at most ${growthMax} times turn 10 in append-ws and chain-ws: ${holds ? 'yes' : 'NO'}`,
-    '  Real: server, engine, stages, tokeniser, sockets, client. Simulated: an instant model, a tool of 200 bytes.',
+    costFoot,
   ].join('\n');
 }

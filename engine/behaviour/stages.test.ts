@@ -35,6 +35,7 @@ test('work before and after inference runs once for a rollout, however many turn
     'append.classify': 5,
     'append.render': 5,
     'post.classify': 1,
+    'post.format': 1,
     'post.store': 1,
     'post.bill': 1,
   });

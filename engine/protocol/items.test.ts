@@ -236,3 +236,16 @@ test('whatever stands in an input, it is an item or a refusal with a code, and a
     { seed: 3, numRuns: 500 },
   );
 });
+
+test('an opaque item may say null for the ids it has none of', () => {
+  const raw = { type: 'tool_search_call', id: null, call_id: null, execution: 'server' };
+  assert.deepEqual(parse(itemSchema, raw), { ...raw, opaque: true });
+});
+
+test('a model writes calls, approvals and lists of tools, a client what answers them', () => {
+  const of = (type: string): Item => ({ type, opaque: true });
+  for (const type of ['shell_call', 'web_search_call', 'mcp_approval_request', 'mcp_list_tools'])
+    assert.equal(isSampled(of(type)), true, type);
+  for (const type of ['shell_call_output', 'mcp_approval_response', 'tool_search_output', 'item_reference'])
+    assert.equal(isSampled(of(type)), false, type);
+});

@@ -2,7 +2,7 @@
  * Items: the entries of a transcript, as they stand on the wire.
  *
  * Messages, calls, outputs and reasoning are known to the engine. Every other kind is opaque: carried, rendered as
- * JSON and, where its type ends in `_call`, owed like any call when a sampler produces it. Unknown fields of known
+ * JSON and, where `calls.ts` says so, owed like any call when a sampler produces it. Unknown fields of known
  * kinds are dropped, not refused, because clients send back what SDK helpers added to items.
  */
 import { z } from 'zod';
@@ -112,8 +112,8 @@ const reasoningSchema = z.object({
 
 const opaqueItemSchema = z.looseObject({
   type: z.string().min(1),
-  id: z.string().min(1).optional(),
-  call_id: z.string().min(1).optional(),
+  id: z.string().min(1).nullish(),
+  call_id: z.string().min(1).nullish(),
 });
 
 export type InputPart = z.output<typeof inputPartSchema>;
@@ -166,8 +166,11 @@ export function isToolOutput(item: Item): item is ToolOutput {
   return item.type === 'function_call_output' || item.type === 'custom_tool_call_output';
 }
 
+/** Opaque kinds that a model writes although they are no calls. */
+const otherSampled = new Set(['mcp_approval_request', 'mcp_list_tools']);
+
 /** True for what a model writes, false for what a client writes. */
 export function isSampled(item: Item): boolean {
   if (item.type === 'message') return 'role' in item && item.role === 'assistant';
-  return isToolCall(item) || item.type === 'reasoning' || item.type.endsWith('_call');
+  return item.type === 'reasoning' || item.type.endsWith('_call') || otherSampled.has(item.type);
 }

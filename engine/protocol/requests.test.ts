@@ -6,7 +6,7 @@ import { createdObject } from '../response-object.js';
 import { unitTokenizer } from '../testing/lab.js';
 import { ProtocolError } from './errors.js';
 import { parse } from './parse.js';
-import { appendInputSchema, createRequestSchema, type CreateRequest } from './requests.js';
+import { appendInputSchema, createRequestSchema, wantsEncrypted, type CreateRequest } from './requests.js';
 import { responseObjectSchema } from './server-events.js';
 
 const request = (fields: Record<string, unknown> = {}): CreateRequest =>
@@ -70,8 +70,12 @@ test('unknown fields are ignored, and those a client sends without need are take
     model: 'm',
     input: [],
     metadata: { k: 'v' },
+    client_metadata: { traceparent: '00-x' },
     prompt_cache_key: 'k',
+    include: ['reasoning.encrypted_content'],
     parallel_tool_calls: false,
+    stream: true,
+    stream_options: {},
   });
 });
 
@@ -331,4 +335,46 @@ test('a Response says back what its request said (P45, B70)', () => {
     effort: 'low',
     summary: null,
   });
+});
+
+test('what else a client may ask for is taken as it is, and refused where it is something else', () => {
+  const asked = {
+    include: ['reasoning.encrypted_content', 'some.future'],
+    context_management: [{ type: 'compaction', compact_threshold: 1000 }],
+    stream: true,
+    client_metadata: { traceparent: '00-x' },
+    prompt_cache_retention: '24h',
+    max_tool_calls: 3,
+    text: { format: { type: 'json_object' }, verbosity: 'low' },
+  };
+  assert.deepEqual(request(asked), { model: 'm', input: [], ...asked });
+  for (const [field, value, param] of [
+    ['include', 'reasoning', 'include'],
+    ['include', [1], 'include[0]'],
+    ['context_management', {}, 'context_management'],
+    ['context_management', [{ type: 'forgetting' }], 'context_management[0].type'],
+    [
+      'context_management',
+      [{ type: 'compaction', compact_threshold: 0 }],
+      'context_management[0].compact_threshold',
+    ],
+    ['stream', 'yes', 'stream'],
+    ['client_metadata', 'x', 'client_metadata'],
+  ] as const)
+    assert.equal(refusalOf({ model: 'm', [field]: value }).param, param);
+});
+
+test('encrypted reasoning is wanted where include says so', () => {
+  assert.equal(wantsEncrypted(request({ include: ['reasoning.encrypted_content'] })), true);
+  assert.equal(wantsEncrypted(request({ include: ['file_search_call.results'] })), false);
+  assert.equal(wantsEncrypted(request({})), false);
+});
+
+test('a schema that is nested too deep is refused, of a tool and of a format', () => {
+  let deep: object = { type: 'string' };
+  for (let depth = 0; depth < 5000; depth++) deep = { type: 'object', properties: { a: deep } };
+  const format = { type: 'json_schema', name: 'x', schema: deep };
+  assert.equal(refusalOf({ model: 'm', text: { format } }).param, 'text.format.schema');
+  const tools = [{ type: 'function', name: 'f', parameters: deep }];
+  assert.equal(refusalOf({ model: 'm', tools }).param, 'tools[0].parameters');
 });

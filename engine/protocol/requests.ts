@@ -3,7 +3,8 @@ import { z } from 'zod';
 
 import { dispatched, typeOf } from './dispatch.js';
 import { itemSchema, type Item } from './items.js';
-import { functionToolSchema } from './tool-schema.js';
+import { jsonCheckFor } from './json-check.js';
+import { checkObjectSchema, functionToolSchema, type Complain } from './tool-schema.js';
 
 const customToolSchema = z.looseObject({
   type: z.literal('custom'),
@@ -75,6 +76,61 @@ const inputSchema: z.ZodType<Item[]> = dispatched<Item[]>((raw) =>
   typeof raw === 'string' ? textSchema : itemsSchema,
 );
 
+const jsonSchemaFormatSchema = z
+  .looseObject({
+    type: z.literal('json_schema'),
+    name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'expected 1 to 64 of A-Z a-z 0-9 _ -'),
+    schema: z.looseObject({}),
+    description: z.string().nullish(),
+    strict: z.boolean().nullish(),
+  })
+  .superRefine(({ schema, strict }, context) => {
+    let whole = true;
+    const complain: Complain = (path, message) => {
+      whole = false;
+      context.addIssue({ code: 'custom', path: ['schema', ...path], message });
+    };
+    checkObjectSchema(schema, strict === true, complain);
+    if (!whole) return;
+    try {
+      jsonCheckFor(schema); // Made here, once, so that a schema that cannot be checked is refused before anything is sampled.
+    } catch (fault) {
+      complain(
+        [],
+        `the schema cannot be checked: ${fault instanceof Error ? fault.message : 'it is too deep'}`,
+      );
+    }
+  });
+/** For what is no format: it says so of the `type`. */
+const noFormatSchema = z.looseObject({
+  type: z.literal('text', { error: 'expected text, json_object or json_schema' }),
+});
+const textFormatSchemas = {
+  text: z.looseObject({ type: z.literal('text') }),
+  json_object: z.looseObject({ type: z.literal('json_object') }),
+  json_schema: jsonSchemaFormatSchema,
+} as const;
+
+export type TextFormat = z.output<(typeof textFormatSchemas)[keyof typeof textFormatSchemas]>;
+
+const textFormatSchema: z.ZodType<TextFormat> = dispatched<TextFormat>((raw) => {
+  switch (typeOf(raw)) {
+    case 'text':
+      return textFormatSchemas.text;
+    case 'json_object':
+      return textFormatSchemas.json_object;
+    case 'json_schema':
+      return textFormatSchemas.json_schema;
+    default:
+      return noFormatSchema;
+  }
+});
+
+const compactionSchema = z.looseObject({
+  type: z.literal('compaction'),
+  compact_threshold: z.int().min(1).nullish(),
+});
+
 export const createRequestSchema = z.object({
   model: z
     .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'expected a string') })
@@ -101,8 +157,20 @@ export const createRequestSchema = z.object({
   top_logprobs: z.int().min(0).max(20).nullish(),
   truncation: z.enum(['auto', 'disabled']).nullish(),
   reasoning: z.looseObject({ effort: z.string().nullish(), summary: z.string().nullish() }).nullish(),
-  text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
+  text: z.looseObject({ format: textFormatSchema.nullish(), verbosity: z.string().nullish() }).nullish(),
+  /** What else the client wants to see; of all values only `reasoning.encrypted_content` changes anything here. */
+  include: z.array(z.string()).nullish(),
+  context_management: z.array(compactionSchema).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({}).nullish(),
+  client_metadata: z.record(z.string(), z.unknown()).nullish(),
+  prompt_cache_retention: z.string().nullish(),
 });
+
+/** Whether the client wants the encrypted content of reasoning. */
+export function wantsEncrypted({ include }: CreateRequest): boolean {
+  return include?.includes('reasoning.encrypted_content') ?? false;
+}
 
 /** A validated request. */
 export type CreateRequest = z.output<typeof createRequestSchema>;

@@ -11,10 +11,13 @@ const number = z.int().min(0);
 const index = z.int().min(0);
 const id = z.string().min(1);
 
+const annotationSchema = z.record(z.string(), z.unknown());
 const outputPartSchema = z.union([
-  z.looseObject({ type: z.literal('output_text'), text: z.string(), annotations: z.array(z.unknown()) }),
+  z.looseObject({ type: z.literal('output_text'), text: z.string(), annotations: z.array(annotationSchema) }),
   z.looseObject({ type: z.literal('refusal'), refusal: z.string() }),
 ]);
+const reasoningPartSchema = z.looseObject({ type: z.literal('reasoning_text'), text: z.string() });
+const contentPartSchema = z.union([outputPartSchema, reasoningPartSchema]);
 
 /** An item the model wrote. Opaque kinds need only a type and an id. */
 export const outputItemSchema = z.union([
@@ -24,6 +27,7 @@ export const outputItemSchema = z.union([
     role: z.literal('assistant'),
     status: itemStatusSchema,
     content: z.array(outputPartSchema),
+    phase: z.enum(['commentary', 'final_answer']).optional(),
   }),
   z.looseObject({
     type: z.literal('function_call'),
@@ -46,6 +50,8 @@ export const outputItemSchema = z.union([
     id,
     status: itemStatusSchema,
     summary: z.array(z.looseObject({ type: z.literal('summary_text'), text: z.string() })),
+    content: z.array(reasoningPartSchema).optional(),
+    encrypted_content: z.string().optional(),
   }),
   z.looseObject({
     type: z
@@ -106,12 +112,20 @@ export const responseObjectSchema = z.looseObject({
   usage: usageSchema.nullable(),
 });
 
-/** What a client still owes: one stub per unanswered call, in call order. */
+/**
+ * What a client still owes: one stub per unanswered call, in call order. `call_id` names the call in all of them; an
+ * approval names it as `approval_request_id` too.
+ */
 export const requiredInputSchema = z.looseObject({
   type: z.string(),
   call_id: id,
   name: z.string().optional(),
+  approval_request_id: id.optional(),
+  execution: z.literal('client').optional(),
 });
+
+/** A message that waits to enter a response. */
+const steerSchema = z.looseObject({ id, previous_response_id: id });
 
 const responseEvent = <Type extends string>(type: Type) =>
   z.looseObject({ type: z.literal(type), sequence_number: number, response: responseObjectSchema });
@@ -129,10 +143,19 @@ export const serverEventSchema = z.discriminatedUnion('type', [
   responseEvent('response.incomplete'),
   itemEvent('response.output_item.added', { item: outputItemSchema }),
   itemEvent('response.output_item.done', { item: outputItemSchema }),
-  itemEvent('response.content_part.added', { ...partOf, part: outputPartSchema }),
-  itemEvent('response.content_part.done', { ...partOf, part: outputPartSchema }),
+  itemEvent('response.content_part.added', { ...partOf, part: contentPartSchema }),
+  itemEvent('response.content_part.done', { ...partOf, part: contentPartSchema }),
   itemEvent('response.output_text.delta', { ...partOf, delta: z.string(), logprobs: z.array(z.unknown()) }),
   itemEvent('response.output_text.done', { ...partOf, text: z.string(), logprobs: z.array(z.unknown()) }),
+  itemEvent('response.output_text.annotation.added', {
+    ...partOf,
+    annotation_index: index,
+    annotation: annotationSchema,
+  }),
+  itemEvent('response.refusal.delta', { ...partOf, delta: z.string() }),
+  itemEvent('response.refusal.done', { ...partOf, refusal: z.string() }),
+  itemEvent('response.reasoning_text.delta', { ...partOf, delta: z.string() }),
+  itemEvent('response.reasoning_text.done', { ...partOf, text: z.string() }),
   itemEvent('response.function_call_arguments.delta', { item_id: id, delta: z.string() }),
   itemEvent('response.function_call_arguments.done', { item_id: id, arguments: z.string() }),
   itemEvent('response.custom_tool_call_input.delta', { item_id: id, delta: z.string() }),
@@ -149,6 +172,7 @@ export const serverEventSchema = z.discriminatedUnion('type', [
     output: z.array(outputItemSchema),
     required_input: z.array(requiredInputSchema),
     usage: usageSchema,
+    interrupted: z.literal(true).optional(),
   }),
   z.looseObject({
     type: z.literal('response.append.accepted'),
@@ -174,6 +198,30 @@ export const serverEventSchema = z.discriminatedUnion('type', [
     event_id: z.string().optional(),
     response: responseObjectSchema,
     required_input: z.array(requiredInputSchema),
+  }),
+  z.looseObject({ type: z.literal('response.steer.accepted'), sequence_number: number, steer: steerSchema }),
+  z.looseObject({
+    type: z.literal('response.steer.pending'),
+    sequence_number: number,
+    steer: steerSchema,
+    reason: z.literal('waiting_for_required_input'),
+    required_input: z.array(requiredInputSchema),
+  }),
+  z.looseObject({
+    type: z.literal('response.steer.failed'),
+    sequence_number: number,
+    event_id: z.string().optional(),
+    steer: z.looseObject({ id: id.optional(), previous_response_id: z.string(), input: z.unknown() }),
+    error: z.looseObject({ type: z.string(), code: id, message: z.string() }),
+  }),
+  z.looseObject({ type: z.literal('response.inject.created'), sequence_number: number, response_id: id }),
+  z.looseObject({
+    type: z.literal('response.inject.failed'),
+    sequence_number: number,
+    event_id: z.string().optional(),
+    response_id: z.string(),
+    input: z.unknown(),
+    error: z.looseObject({ code: id, message: z.string() }),
   }),
   z.looseObject({
     type: z.literal('error'),

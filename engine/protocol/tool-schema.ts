@@ -1,7 +1,7 @@
 /**
- * Function tools and the JSON Schema of their parameters (draft 2020-12, the keywords function calling uses). A
- * strict tool must close every object and require every property, as the public API demands, because a permanent
- * schema fault that is reported late is retried for ever.
+ * JSON Schemas of clients (draft 2020-12, the keywords function calling uses): the parameters of function tools, and
+ * the format of answers. A strict one must close every object and require every property, as the public API demands,
+ * because a permanent schema fault that is reported late is retried for ever.
  */
 import { z } from 'zod';
 
@@ -57,7 +57,7 @@ export interface JsonSchemaObject {
 }
 
 type Path = readonly PropertyKey[];
-type Complain = (path: Path, message: string) => void;
+export type Complain = (path: Path, message: string) => void;
 
 function checkStrict(schema: JsonSchema, path: Path, complain: Complain): void {
   if (typeof schema === 'boolean') return;
@@ -65,14 +65,14 @@ function checkStrict(schema: JsonSchema, path: Path, complain: Complain): void {
     if (schema.additionalProperties !== false)
       complain(
         [...path, 'additionalProperties'],
-        'a strict tool needs additionalProperties:false on every object',
+        'a strict schema needs additionalProperties:false on every object',
       );
     const required = new Set(schema.required);
     const missing = Object.keys(schema.properties ?? {}).find((name) => !required.has(name));
     if (missing !== undefined)
       complain(
         [...path, 'required'],
-        `a strict tool needs every property in required; "${missing}" is missing`,
+        `a strict schema needs every property in required; "${missing}" is missing`,
       );
   }
   for (const [name, inner] of Object.entries(schema.properties ?? {}))
@@ -81,6 +81,32 @@ function checkStrict(schema: JsonSchema, path: Path, complain: Complain): void {
     checkStrict(inner, [...path, '$defs', name], complain);
   if (schema.items !== undefined) checkStrict(schema.items, [...path, 'items'], complain);
   schema.anyOf?.forEach((inner, index) => checkStrict(inner, [...path, 'anyOf', index], complain));
+}
+
+/** Objects and arrays within each other in one schema, `properties` counted too. The public API takes 10 levels. */
+export const schemaDepthMax = 120;
+
+function isWithin(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((inner) => isWithin(inner, depth - 1));
+}
+
+/** Complains of what keeps a schema from being that of an object. */
+export function checkObjectSchema(
+  schema: Readonly<Record<string, unknown>>,
+  strict: boolean,
+  complain: Complain,
+): void {
+  if (!isWithin(schema, schemaDepthMax))
+    return complain([], `at most ${schemaDepthMax} objects and arrays within each other`);
+  const parsed = schemaObject.safeParse(schema);
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) complain(issue.path, issue.message);
+    return;
+  }
+  const { type } = parsed.data;
+  if (type !== undefined && type !== 'object') complain(['type'], 'the schema must be one of an object');
+  if (strict && Object.keys(schema).length > 0) checkStrict(parsed.data, [], complain);
 }
 
 export const functionToolSchema = z
@@ -100,14 +126,5 @@ export const functionToolSchema = z
         message,
         params: { tool_schema: true },
       });
-    const parsed = schemaObject.safeParse(tool.parameters);
-    if (!parsed.success) {
-      for (const issue of parsed.error.issues) complain(issue.path, issue.message);
-      return;
-    }
-    const { type } = parsed.data;
-    if (type !== undefined && type !== 'object')
-      complain(['type'], 'the parameters of a function must be an object');
-    if (tool.strict === true && Object.keys(tool.parameters).length > 0)
-      checkStrict(parsed.data, [], complain);
+    checkObjectSchema(tool.parameters, tool.strict === true, complain);
   });

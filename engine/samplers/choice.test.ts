@@ -79,3 +79,16 @@ test('callable tools are functions and custom tools in order, those in namespace
     { type: 'function', name: 'send', namespace: 'mail', parameters: undefined },
   ]);
 });
+
+test('a hosted call that ran elsewhere is no parallel call, and no call where none is allowed', () => {
+  const ran: ScriptItem = {
+    type: 'opaque',
+    item: { type: 'web_search_call', status: 'completed', opaque: true },
+  };
+  const calls: ScriptItem = { type: 'function_call', name: 'f', arguments: '{}' };
+  const items = [ran, ran, calls, { ...calls }];
+  assert.deepEqual(obey(items, { toolChoice: 'auto', parallelToolCalls: false }, []), [ran, ran, calls]);
+  assert.deepEqual(obey(items, { toolChoice: 'none', parallelToolCalls: true }, []), [
+    { type: 'message', text: '(no tool)' },
+  ]);
+});

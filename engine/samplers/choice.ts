@@ -1,4 +1,5 @@
 /** How a script obeys a turn's settings: which of its calls are made, and the call that is made where one is demanded. */
+import { isCallType, owesAnswer } from '../calls.js';
 import type { NamespaceTool, Tool, ToolChoice } from '../protocol/requests.js';
 import { allowsCall, demandsCall } from '../tool-choice.js';
 import type { ScriptItem } from './script.js';
@@ -37,8 +38,12 @@ export function callableTools(tools: readonly Tool[], namespace?: string): Calla
 }
 
 function isCall(item: ScriptItem): boolean {
-  if (item.type === 'opaque') return item.item.type.endsWith('_call');
-  return item.type === 'function_call' || item.type === 'custom_tool_call';
+  return isCallType(item.type === 'opaque' ? item.item.type : item.type);
+}
+
+/** A call that the client has to answer: those that ran elsewhere are no parallel calls. */
+function isOwed(item: ScriptItem): boolean {
+  return isCall(item) && (item.type !== 'opaque' || owesAnswer(item.item));
 }
 
 /** Opaque calls go by their tool's type: `web_search` allows a `web_search_call`. */
@@ -80,7 +85,7 @@ export function obey(
 ): readonly ScriptItem[] {
   const allowed = items.filter((item) => isAllowed(item, toolChoice));
   if (demandsCall(toolChoice) && !allowed.some(isCall)) return [demandedCall(toolChoice, tools)];
-  const firstCall = allowed.find(isCall);
-  const said = parallelToolCalls ? allowed : allowed.filter((item) => item === firstCall || !isCall(item));
+  const firstCall = allowed.find(isOwed);
+  const said = parallelToolCalls ? allowed : allowed.filter((item) => item === firstCall || !isOwed(item));
   return said.length === 0 && items.length > 0 ? [{ type: 'message', text: '(no tool)' }] : said;
 }

@@ -11,9 +11,25 @@ import { delta, end, firstTurn, item, openingOf, prefill } from './testing/turns
 
 const everything: ScriptTurn = {
   items: [
-    { type: 'reasoning', summary: 'I should look at the files.' },
+    { type: 'reasoning', summary: 'I should look at the files.', encrypted_content: 'gAAA' },
+    {
+      type: 'reasoning',
+      parts: [
+        { part: 'summary', text: 'and think' },
+        { part: 'reasoning_text', text: 'aloud' },
+      ],
+    },
+    {
+      type: 'message',
+      phase: 'commentary',
+      parts: [
+        { part: 'text', text: 'As said', annotations: [{ type: 'file_citation' }] },
+        { part: 'refusal', text: 'no' },
+      ],
+    },
     { type: 'message', text: 'Looking.' },
     { type: 'opaque', item: { type: 'web_search_call', opaque: true } },
+    { type: 'opaque', item: { type: 'mcp_call', status: 'completed', opaque: true } },
     { type: 'function_call', name: 'ls', arguments: '{"path":"/"}' },
     { type: 'custom_tool_call', name: 'patch', input: '***' },
   ],
@@ -23,6 +39,7 @@ test('the scripted sampler conforms, at any speed, interleaved or not, whatever 
   const variants: Partial<ScriptedOptions>[] = [
     {},
     { script: () => ({ ...everything, interleave: true }), deltaTokensMax: 1 },
+    { script: () => ({ ...everything, filterAfterTokens: 9, usage: { held: 0, output: 1, reasoning: 1 } }) },
     { decodeTokensPerSecond: 100, prefillTokensPerSecond: 1000, firstTokenMs: 50 },
     { decodeTokensPerSecond: 5000, burstTokens: 3, session: { policy: 'per-conversation' } },
   ];
@@ -52,6 +69,9 @@ test('sessions of a conforming run are released once each', async () => {
   assert.ok(samplers.every(({ stats }) => stats.released === stats.opened));
 });
 
+const reasoning: SamplerEvent = { type: 'item', key: 0, start: { type: 'reasoning' } };
+const annotation: SamplerEvent = { type: 'annotation', key: 0, annotation: {} };
+
 test('each breach of the order of events is found', () => {
   const breaches: [SamplerEvent[], RegExp][] = [
     [[], /prefill comes first/],
@@ -67,6 +87,15 @@ test('each breach of the order of events is found', () => {
     [[prefill, item(0)], /every item ends/],
     [[prefill, item(0), { type: 'cut' }, item(1)], /cut is the last/],
     [[prefill, { type: 'item', key: 0, start: { type: 'function_call', name: '' } }, end(0)], /has a name/],
+    [[prefill, { type: 'part', key: 0, part: 'text' }], /a part of item 0/],
+    [[prefill, item(0), { type: 'part', key: 0, part: 'summary' }], /C5: a summary part/],
+    [[prefill, reasoning, { type: 'part', key: 0, part: 'refusal' }], /C5: a refusal part/],
+    [[prefill, reasoning, annotation], /C5: a text part/],
+    [[prefill, item(0), { type: 'part', key: 0, part: 'refusal' }, annotation], /C5: a text part/],
+    [[prefill, annotation], /an annotation of item 0/],
+    [[prefill, item(0), { type: 'item_end', key: 0, encrypted_content: 'x' }], /C5: only reasoning/],
+    [[prefill, { type: 'usage', held: 0, output: 1, reasoning: 2 }], /part of the output/],
+    [[prefill, { type: 'usage', held: 0, output: 0.5, reasoning: 0 }], /whole tokens/],
   ];
   for (const [events, message] of breaches)
     assert.throws(

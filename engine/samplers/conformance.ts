@@ -1,10 +1,12 @@
 /**
- * The conformance kit for samplers: proves that a sampler keeps C1 to C4. Call it inside a test of your own; it throws
+ * The conformance kit for samplers: proves that a sampler keeps C1 to C5. Call it inside a test of your own; it throws
  * an `AssertionError` that says what was broken, and needs no test runner.
  *
  * What it asks of one turn's events: `prefill` first and once, and held and read add up to the context (C3); each item
- * announced once, under a key of its own, before its deltas, and ended after them, unless the turn was cut (C2). An
- * opaque item comes whole with its announcement. `cut` is the last event.
+ * announced once, under a key of its own, before its content, and ended after it, unless the turn was cut (C2). Parts
+ * and annotations stand in items that have such, and only reasoning ends with `encrypted_content` (C5). An opaque item
+ * comes whole with its announcement. `usage` counts no less reasoning than none and no more than output. `cut` is the
+ * last event.
  */
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -12,7 +14,15 @@ import { getEventListeners } from 'node:events';
 import type { Item } from '../protocol/items.js';
 import { createRequestSchema } from '../protocol/requests.js';
 import { Transcript, type Entry } from '../transcript.js';
-import type { Sampler, SamplerEvent, SamplerOpening, SamplerSession, TurnRequest } from './sampler.js';
+import type {
+  PartKind,
+  SampledStart,
+  Sampler,
+  SamplerEvent,
+  SamplerOpening,
+  SamplerSession,
+  TurnRequest,
+} from './sampler.js';
 
 /** What the sampler is tried on. */
 export interface SamplerTrial {
@@ -50,9 +60,20 @@ function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0;
 }
 
+/** Kinds of part of an item; deltas without a part begin the first. */
+function partKinds(type: SampledStart['type']): readonly PartKind[] {
+  if (type === 'message') return ['text', 'refusal'];
+  return type === 'reasoning' ? ['summary', 'reasoning_text'] : [];
+}
+
+interface OpenItem {
+  readonly type: SampledStart['type'];
+  part: PartKind | undefined;
+}
+
 /** The items of a turn, by key. */
 class TurnCheck {
-  readonly #open = new Set<number>();
+  readonly #open = new Map<number, OpenItem>();
   readonly #seen = new Set<number>();
   tokens = 0;
 
@@ -63,24 +84,45 @@ class TurnCheck {
       case 'item':
         assert.ok(!this.#seen.has(event.key), `C2: key ${event.key} was used before`);
         this.#seen.add(event.key);
-        if (event.start.type !== 'opaque') this.#open.add(event.key);
+        if (event.start.type !== 'opaque')
+          this.#open.set(event.key, { type: event.start.type, part: partKinds(event.start.type)[0] });
         if ('name' in event.start) assert.notEqual(event.start.name, '', 'a call has a name');
         return;
       case 'delta':
-        assert.ok(this.#open.has(event.key), `C2: a delta of item ${event.key}, which is not open`);
+        this.#item(event.key, 'a delta');
         assert.ok(isCount(event.tokens), `a delta of ${event.tokens} tokens`);
         this.tokens += event.tokens;
         return;
+      case 'part': {
+        const item = this.#item(event.key, 'a part');
+        assert.ok(partKinds(item.type).includes(event.part), `C5: a ${event.part} part of a ${item.type}`);
+        item.part = event.part;
+        return;
+      }
+      case 'annotation':
+        assert.equal(this.#item(event.key, 'an annotation').part, 'text', 'C5: a text part is annotated');
+        return;
       case 'item_end':
-        assert.ok(this.#open.delete(event.key), `C2: the end of item ${event.key}, which is not open`);
+        if (this.#item(event.key, 'the end').type !== 'reasoning')
+          assert.equal(event.encrypted_content, undefined, 'C5: only reasoning has encrypted content');
+        this.#open.delete(event.key);
+        return;
+      case 'usage':
+        assert.ok([event.held, event.output, event.reasoning].every(isCount), 'usage is in whole tokens');
+        assert.ok(event.reasoning <= event.output, 'reasoning is part of the output');
+        this.tokens = event.output;
         return;
       case 'cut':
         this.#open.clear();
     }
   }
 
+  #item(key: number, what: string): OpenItem {
+    return this.#open.get(key) ?? assert.fail(`C2: ${what} of item ${key}, which is not open`);
+  }
+
   finish(): void {
-    assert.deepEqual([...this.#open], [], 'C2: every item ends, unless the turn is cut');
+    assert.deepEqual([...this.#open.keys()], [], 'C2: every item ends, unless the turn is cut');
   }
 }
 

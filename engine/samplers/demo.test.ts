@@ -99,3 +99,25 @@ test('an example is found for every kind of schema, a schema that contains itsel
     ['demo', 7, null, 1, { a: 'demo' }],
   );
 });
+
+test('where JSON is asked for, the demo says an example of it', () => {
+  const city = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+  const schema = {
+    type: 'object',
+    properties: {
+      city: { $ref: '#/$defs/city' },
+      next: { anyOf: [{ $ref: '#/$defs/city' }, { type: 'null' }] },
+    },
+    required: ['city', 'next'],
+    $defs: { city },
+  };
+  const text = { format: { type: 'json_schema', name: 'x', schema } };
+  assert.deepEqual(demo([user('where?')], { text }), [
+    { type: 'message', text: '{"city":{"name":"demo"},"next":{"name":"demo"}}' },
+  ]);
+  assert.deepEqual(demo([user('where?')], { text: { format: { type: 'json_object' } } }), [
+    { type: 'message', text: '{"text":"You said: where?"}' },
+  ]);
+  const endless = { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } };
+  assert.equal(exampleOf(endless), null);
+});

@@ -34,6 +34,66 @@ test('byte pieces come as they are, though they cut characters, with the last to
   ]);
 });
 
+test('parts are announced with their first token, and annotated with their last', async () => {
+  const citation = { type: 'url_citation', url: 'https://a.example' };
+  const parted: ScriptItem = {
+    type: 'message',
+    phase: 'final_answer',
+    parts: [
+      { part: 'text', text: 'see this', annotations: [citation] },
+      { part: 'text', text: '' },
+      { part: 'refusal', text: 'stop' },
+    ],
+  };
+  const { clock, sampler } = scripted({ items: [parted] }, { decodeTokensPerSecond: 100, tickMs: 0 });
+  assert.deepEqual(await record(clock, sampler), [
+    [0, prefill],
+    [0, { type: 'item', key: 0, start: { type: 'message', phase: 'final_answer' } }],
+    [0, { type: 'part', key: 0, part: 'text' }],
+    [0, delta(0, 'see ', 1)],
+    [10, delta(0, 'this', 1)],
+    [10, { type: 'annotation', key: 0, annotation: citation }],
+    [10, { type: 'part', key: 0, part: 'text' }],
+    [20, { type: 'part', key: 0, part: 'refusal' }],
+    [20, delta(0, 'stop', 1)],
+    [20, end(0)],
+  ]);
+});
+
+test('reasoning ends with what it encloses; its tokens are told where they are those of its content', async () => {
+  const tokens = new Uint32Array(2);
+  const parts = [
+    { part: 'summary', text: 'ab' },
+    { part: 'reasoning_text', text: 'cd' },
+  ] as const;
+  const ends = async (items: readonly ScriptItem[]) =>
+    (await eventsOf({ items })).filter((event) => event.type === 'item_end');
+  assert.deepEqual(await ends([{ type: 'reasoning', summary: 'ab', encrypted_content: 'g', tokens }]), [
+    { type: 'item_end', key: 0, tokens, encrypted_content: 'g' },
+  ]);
+  assert.deepEqual(await ends([{ type: 'reasoning', parts, tokens }]), [end(0)]);
+  assert.deepEqual(await ends([{ type: 'reasoning', parts: parts.slice(1), tokens }]), [
+    { type: 'item_end', key: 0, tokens },
+  ]);
+});
+
+test('a turn is filtered after the tokens that the script says, and its usage is told before that', async () => {
+  const usage = { held: 3, output: 50, reasoning: 40 };
+  const filtered = await eventsOf({ items: [say('aaaabbbb')], filterAfterTokens: 1, usage });
+  assert.deepEqual(filtered, [
+    prefill,
+    item(0),
+    delta(0, 'aaaa', 1),
+    { type: 'usage', ...usage },
+    { type: 'cut', reason: 'content_filter' },
+  ]);
+  const bounded = { ...firstTurn, outputTokensMax: 1 };
+  const cut = await eventsOf({ items: [say('aaaabbbb')], filterAfterTokens: 2 }, {}, bounded);
+  assert.deepEqual(cut.at(-1), { type: 'cut' });
+  const whole = await eventsOf({ items: [say('aaaa')], usage });
+  assert.deepEqual(whole.slice(-2), [end(0), { type: 'usage', ...usage }]);
+});
+
 test('interleaved items are all announced first and take turns token by token', async () => {
   const items = [say('A1A1A2A2A3A3'), say(''), say('B1B1B2B2')];
   assert.deepEqual(await eventsOf({ items, interleave: true }, { deltaTokensMax: 1 }), [
@@ -89,6 +149,11 @@ test('however a turn is taken, its tokens add up and its pieces join to what was
     fc
       .array(fc.uint8Array({ minLength: 1, maxLength: 9 }))
       .map((text): ScriptItem => ({ type: 'message', text })),
+    fc
+      .array(fc.record({ part: fc.constantFrom('text', 'refusal'), text: fc.string({ maxLength: 9 }) }), {
+        minLength: 1,
+      })
+      .map((parts): ScriptItem => ({ type: 'message', parts })),
   );
   const property = fc.property(
     fc.array(anyItem, { maxLength: 5 }),
@@ -105,7 +170,7 @@ test('however a turn is taken, its tokens add up and its pieces join to what was
           tokens += event.tokens;
           contents[event.key]?.push(Buffer.from(event.delta));
         }
-        if (items.every((each) => each.type === 'message' && typeof each.text === 'string'))
+        if (items.every((each) => each.type === 'message' && 'text' in each && typeof each.text === 'string'))
           assert.equal(tokens, playback.told);
       }
       assert.equal(tokens, playback.tokens);
@@ -113,6 +178,7 @@ test('however a turn is taken, its tokens add up and its pieces join to what was
       assert.deepEqual(
         contents.map((pieces) => Buffer.concat(pieces)),
         items.map((each) => {
+          if ('parts' in each) return Buffer.from(each.parts.map((part) => part.text).join(''));
           const text = each.type === 'message' ? each.text : '';
           return typeof text === 'string' ? Buffer.from(text) : Buffer.concat(text);
         }),

@@ -6,95 +6,9 @@
  *   P3  An item is announced with its first token and ended with its last. One without tokens comes with the token
  *       before it. An opaque item comes whole: it is announced and that is all.
  */
+import { contentFor, type Content } from './pieces.js';
 import type { SamplerEvent } from './sampler.js';
-import { contentOf, startOf, tokenCount, type ScriptItem } from './script.js';
-
-interface Piece {
-  readonly delta: string | Uint8Array;
-  readonly tokens: number;
-}
-
-/** The content of one item, told piece by piece. */
-interface Content {
-  /** What follows the last piece, up to token `to`. `cut`: nothing comes after it. */
-  take(to: number, cut: boolean): Piece[];
-}
-
-class TextContent implements Content {
-  readonly #text: string;
-  readonly #tokens: number;
-  readonly #pieceTokensMax: number;
-  #taken = 0;
-  #offset = 0;
-
-  constructor(text: string, tokens: number, pieceTokensMax: number) {
-    this.#text = text;
-    this.#tokens = tokens;
-    this.#pieceTokensMax = pieceTokensMax;
-  }
-
-  take(to: number): Piece[] {
-    const pieces: Piece[] = [];
-    while (this.#taken < to) {
-      const end = Math.min(this.#taken + this.#pieceTokensMax, to);
-      const offset = this.#offsetOf(end);
-      pieces.push({ delta: this.#text.slice(this.#offset, offset), tokens: end - this.#taken });
-      this.#taken = end;
-      this.#offset = offset;
-    }
-    return pieces;
-  }
-
-  /** Where the text's token `k` begins (P1). */
-  #offsetOf(k: number): number {
-    const offset = Math.floor((this.#text.length * k) / this.#tokens);
-    const before = this.#text.charCodeAt(offset - 1);
-    const after = this.#text.charCodeAt(offset);
-    const cutsPair = before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000;
-    return cutsPair ? offset + 1 : offset;
-  }
-}
-
-/** Pieces are told as they are: each with the last token that any of its bytes belongs to. */
-class ByteContent implements Content {
-  readonly #parts: readonly Uint8Array[];
-  /** Tokens up to and including each part. */
-  readonly #through: readonly number[];
-  #part = 0;
-  #taken = 0;
-
-  constructor(parts: readonly Uint8Array[], tokens: number) {
-    this.#parts = parts;
-    const bytesInAll = parts.reduce((sum, part) => sum + part.length, 0);
-    let bytes = 0;
-    this.#through = parts.map((part) => {
-      bytes += part.length;
-      return Math.max(Math.ceil((tokens * bytes) / bytesInAll), 1);
-    });
-  }
-
-  take(to: number, cut: boolean): Piece[] {
-    const pieces: Piece[] = [];
-    for (let part = this.#parts[this.#part]; part !== undefined; part = this.#parts[this.#part]) {
-      const through = this.#through[this.#part] ?? 0;
-      if (through > to) {
-        if (cut && to > this.#taken) pieces.push(this.#fraction(part, through, to));
-        break;
-      }
-      pieces.push({ delta: part, tokens: through - this.#taken });
-      this.#taken = through;
-      this.#part++;
-    }
-    return pieces;
-  }
-
-  /** A cut falls where it falls, inside a part too (P2). */
-  #fraction(part: Uint8Array, through: number, to: number): Piece {
-    const tokens = to - this.#taken;
-    const bytes = Math.floor((part.length * tokens) / (through - this.#taken));
-    return { delta: part.subarray(0, bytes), tokens };
-  }
-}
+import { endOf, startOf, tokenCount, type ScriptItem } from './script.js';
 
 /** One item being told. */
 class Lane {
@@ -110,11 +24,7 @@ class Lane {
     this.item = item;
     this.key = key;
     this.tokens = tokenCount(item);
-    const content = contentOf(item);
-    this.content =
-      typeof content === 'string'
-        ? new TextContent(content, this.tokens, deltaTokensMax)
-        : new ByteContent(content, this.tokens);
+    this.content = contentFor(item, this.tokens, deltaTokensMax);
   }
 
   announcement(): SamplerEvent {
@@ -122,9 +32,7 @@ class Lane {
   }
 
   end(): SamplerEvent | null {
-    if (this.item.type === 'opaque') return null;
-    const { tokens } = this.item;
-    return { type: 'item_end', key: this.key, ...(tokens === undefined ? {} : { tokens }) };
+    return this.item.type === 'opaque' ? null : endOf(this.item, this.key);
   }
 }
 
@@ -174,7 +82,7 @@ class Group {
     for (let round = 0; telling.length > 0; round++) {
       for (const { lane, pieces } of telling) {
         const piece = pieces[round];
-        if (piece !== undefined) yield { type: 'delta', key: lane.key, ...piece };
+        if (piece !== undefined) yield { ...piece, key: lane.key };
         if (lane.due < lane.tokens || round + 1 < pieces.length) continue;
         lane.ended = true;
         const end = lane.end();

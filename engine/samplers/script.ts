@@ -6,20 +6,51 @@
 import { Buffer } from 'node:buffer';
 
 import type { OpaqueItem } from '../protocol/items.js';
-import type { SampledStart, SamplerOpening, TurnRequest } from './sampler.js';
+import type { PartKind, SampledStart, SamplerEvent, SamplerOpening, TurnRequest } from './sampler.js';
+
+type Event<Type extends SamplerEvent['type']> = Extract<SamplerEvent, { type: Type }>;
+type Phase = Extract<SampledStart, { type: 'message' }>['phase'];
+
+/** One part of a message or of reasoning. */
+export interface ScriptPart<Kind extends PartKind = PartKind> {
+  readonly part: Kind;
+  readonly text: string;
+  /** Told with the last token of the part. Only a `text` part may have some. */
+  readonly annotations?: readonly Event<'annotation'>['annotation'][] | undefined;
+}
 
 /**
  * One item of a turn. An item has as many tokens as `tokens`, where given, and else one for each four characters; an
- * empty one has none. An opaque item has none and comes whole.
+ * empty one has none. Parts share the tokens of their item by their length. An opaque item has none and comes whole.
  */
 export type ScriptItem =
   | {
       readonly type: 'message';
       /** Byte pieces become one delta each, as they are, so they may cut a character. */
       readonly text: string | readonly Uint8Array[];
+      readonly phase?: Phase;
       readonly tokens?: Uint32Array | undefined;
     }
-  | { readonly type: 'reasoning'; readonly summary: string; readonly tokens?: Uint32Array | undefined }
+  | {
+      readonly type: 'message';
+      readonly parts: readonly ScriptPart<'text' | 'refusal'>[];
+      readonly text?: undefined;
+      readonly phase?: Phase;
+      readonly tokens?: Uint32Array | undefined;
+    }
+  | {
+      readonly type: 'reasoning';
+      readonly summary: string;
+      readonly encrypted_content?: string | undefined;
+      readonly tokens?: Uint32Array | undefined;
+    }
+  | {
+      readonly type: 'reasoning';
+      readonly parts: readonly ScriptPart<'summary' | 'reasoning_text'>[];
+      readonly summary?: undefined;
+      readonly encrypted_content?: string | undefined;
+      readonly tokens?: Uint32Array | undefined;
+    }
   | {
       readonly type: 'function_call';
       readonly name: string;
@@ -44,6 +75,10 @@ export interface ScriptTurn {
   readonly failAfterTokens?: { readonly tokens: number; readonly fault: Error };
   /** Says nothing more after that many tokens of the turn, or at its end, until the turn is aborted. */
   readonly stallAfterTokens?: number;
+  /** Cuts the turn as a content filter does, right after that many tokens of it, or at its end. */
+  readonly filterAfterTokens?: number;
+  /** Told at the end of a turn that ends by itself or is cut: what it took, in place of what was counted. */
+  readonly usage?: Omit<Event<'usage'>, 'type'>;
 }
 
 /**
@@ -81,9 +116,14 @@ export function scriptTurn(script: Script, turn: TurnRequest, opening: SamplerOp
   return planned;
 }
 
-type Content = string | readonly Uint8Array[];
+type Content = string | readonly Uint8Array[] | readonly ScriptPart[];
+
+export function isParted(content: Content): content is readonly ScriptPart[] {
+  return typeof content !== 'string' && content.some((piece) => 'part' in piece);
+}
 
 export function contentOf(item: ScriptItem): Content {
+  if ('parts' in item) return item.parts;
   switch (item.type) {
     case 'message':
       return item.text;
@@ -101,8 +141,9 @@ export function contentOf(item: ScriptItem): Content {
 export function startOf(item: ScriptItem): SampledStart {
   switch (item.type) {
     case 'message':
+      return { type: 'message', ...(item.phase === undefined ? {} : { phase: item.phase }) };
     case 'reasoning':
-      return { type: item.type };
+      return { type: 'reasoning' };
     case 'function_call':
     case 'custom_tool_call':
       return { type: item.type, name: item.name, namespace: item.namespace };
@@ -114,7 +155,25 @@ export function startOf(item: ScriptItem): SampledStart {
 /** Tokens of one item. */
 export function tokenCount(item: ScriptItem): number {
   if (item.type !== 'opaque' && item.tokens !== undefined) return item.tokens.length;
-  const content = contentOf(item);
-  const text = typeof content === 'string' ? content : Buffer.concat(content).toString();
-  return Math.ceil(text.length / 4);
+  return Math.ceil(textOf(contentOf(item)).length / 4);
+}
+
+function textOf(content: Content): string {
+  if (typeof content === 'string') return content;
+  if (isParted(content)) return content.map((part) => part.text).join('');
+  return Buffer.concat(content).toString();
+}
+
+/** How the item ends. Reasoning of both kinds of part has tokens that are none of its content as it is read again. */
+export function endOf(item: Exclude<ScriptItem, { type: 'opaque' }>, key: number): Event<'item_end'> {
+  const { tokens } = item;
+  const encrypted = item.type === 'reasoning' ? item.encrypted_content : undefined;
+  const mixed =
+    'parts' in item && new Set(item.type === 'reasoning' ? item.parts.map(({ part }) => part) : []).size > 1;
+  return {
+    type: 'item_end',
+    key,
+    ...(tokens === undefined || mixed ? {} : { tokens }),
+    ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
+  };
 }

@@ -14,7 +14,14 @@ import { Playback } from './playback.js';
 import type { Sampler, SamplerEvent, SamplerOpening, SamplerSession, TurnRequest } from './sampler.js';
 import { dueMs, scriptTurn, type Pace, type Script, type ScriptTurn } from './script.js';
 
-export { dueMs, type Pace, type Script, type ScriptItem, type ScriptTurn } from './script.js';
+export {
+  dueMs,
+  type Pace,
+  type Script,
+  type ScriptItem,
+  type ScriptPart,
+  type ScriptTurn,
+} from './script.js';
 
 export interface SessionPolicy {
   /** Whose the model's state is between turns: nobody's, or the conversation's. Default per-turn. */
@@ -88,8 +95,9 @@ function dueBy(now: number, dueAt: DueAt, { told, limit }: Playback): number {
 }
 
 /** Tokens after which the script ends the turn in its own way, if it does. */
-function endTokens({ failAfterTokens, stallAfterTokens }: ScriptTurn): number {
-  return Math.min(failAfterTokens?.tokens ?? Infinity, stallAfterTokens ?? Infinity);
+function endTokens({ failAfterTokens, stallAfterTokens, filterAfterTokens }: ScriptTurn): number {
+  const ends = [failAfterTokens?.tokens, stallAfterTokens, filterAfterTokens];
+  return Math.min(...ends.map((tokens) => tokens ?? Infinity));
 }
 
 /** How a turn ends when all is told that may be. */
@@ -97,11 +105,12 @@ function endOf(
   turn: TurnRequest,
   planned: ScriptTurn,
   { tokens }: Playback,
-): 'done' | 'cut' | 'fault' | 'stall' {
-  if (turn.outputTokensMax < Math.min(tokens, endTokens(planned))) return 'cut';
-  const { failAfterTokens, stallAfterTokens = Infinity } = planned;
-  if (failAfterTokens !== undefined && failAfterTokens.tokens <= stallAfterTokens) return 'fault';
-  return planned.stallAfterTokens === undefined ? 'done' : 'stall';
+): 'done' | 'cut' | 'filter' | 'fault' | 'stall' {
+  const first = endTokens(planned);
+  if (turn.outputTokensMax < Math.min(tokens, first)) return 'cut';
+  if (planned.failAfterTokens?.tokens === first) return 'fault';
+  if (planned.stallAfterTokens === first) return 'stall';
+  return planned.filterAfterTokens === undefined ? 'done' : 'filter';
 }
 
 class ScriptedSession implements SamplerSession {
@@ -142,9 +151,12 @@ class ScriptedSession implements SamplerSession {
         }
       } while (!playback.done);
       const end = endOf(turn, planned, playback);
-      if (end === 'cut') yield { type: 'cut' };
       if (end === 'fault') throw planned.failAfterTokens?.fault;
       if (end === 'stall') await clock.sleep(Infinity, signal);
+      if (planned.usage !== undefined) yield { type: 'usage', ...planned.usage };
+      signal.throwIfAborted();
+      if (end === 'cut') yield { type: 'cut' };
+      if (end === 'filter') yield { type: 'cut', reason: 'content_filter' };
     } finally {
       if (signal.aborted) stats.aborted++;
     }

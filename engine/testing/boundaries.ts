@@ -15,12 +15,19 @@ const starts =
   (path: string): boolean =>
     prefixes.some((prefix) => path.startsWith(prefix));
 
+/** Other people's clients, which this project meets in tests only. */
+const clients = starts('transport/clients/');
+const speaksHttp = (path: string): boolean =>
+  path.startsWith('engine/samplers/upstream/') || /^transport\/client[^/]*\.ts$/.test(path);
 const serves = (path: string): boolean => /^transport\/(?:.+\/)?(?:serve|metrics)[^/]*\.ts$/.test(path);
 
 /** Where a package may be imported. One that is not listed may be imported anywhere outside the engine. */
 const places: Readonly<Record<string, (path: string) => boolean>> = {
   zod: (path) => starts('engine/protocol/', 'transport/', 'bench/')(path) || path === 'scenarios/scenario.ts',
   tiktoken: (path) => path === 'engine/tokenizer.ts',
+  undici: speaksHttp,
+  'eventsource-parser': speaksHttp,
+  '@copilotkit/aimock': (path) => isTest(path) && path.startsWith('engine/samplers/upstream/'),
   'uWebSockets.js': (path) => path === 'transport/uws.ts' || path.startsWith('bench/proofs/'),
   ws: (path) =>
     path === 'transport/node.ts' ||
@@ -31,6 +38,12 @@ const places: Readonly<Record<string, (path: string) => boolean>> = {
   'prom-client': serves,
   tinybench: (path) => path.startsWith('bench/'),
   'fast-check': isTest,
+  openai: clients,
+  '@openai/agents': clients,
+  ai: clients,
+  '@ai-sdk/openai': clients,
+  '@vercel/ai-sdk-openai-websocket-fetch': clients,
+  '@mariozechner/pi-ai': clients,
 };
 
 /** Packages that one file of a folder may import, or all of one folder in it. */

@@ -2,9 +2,9 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 
 import type { ServerEvent } from '../protocol/server-events.js';
-import { VirtualResponses } from '../projection.js';
 import { checkGrammar } from './grammar.js';
 import { call, callIdsOf, eventsOf, Lab, output, say, turn } from './lab.js';
+import { windowsOf } from './windows.js';
 
 type Loose = Record<string, unknown>;
 
@@ -38,12 +38,8 @@ async function goodStreams(): Promise<{ native: ServerEvent[]; standard: ServerE
   const native = eventsOf(response);
   const [created] = native;
   assert.ok(created?.type === 'response.created');
-  const responses = new VirtualResponses(created.response, () => 'next');
-  const all = response.entries(0).flatMap((entry) => responses.project(entry));
-  return {
-    native,
-    standard: all.slice(0, all.findIndex((event) => event.type === 'response.completed') + 1),
-  };
+  const [standard = []] = windowsOf(created.response, response.entries(0));
+  return { native, standard };
 }
 
 const good = await goodStreams();

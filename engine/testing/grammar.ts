@@ -8,14 +8,16 @@
  */
 import assert from 'node:assert/strict';
 
+import { isCallType, openedCallId, owesAnswer } from '../calls.js';
 import {
   serverEventSchema,
   type OutputItem,
   type ResponseObject,
   type ServerEvent,
 } from '../protocol/server-events.js';
+import { allowedNames, demands } from './choice-grammar.js';
 import { HandOffs } from './hand-off-grammar.js';
-import { callIdOf, OpenItemCheck, stepOf } from './item-grammar.js';
+import { OpenItemCheck, stepOf } from './item-grammar.js';
 
 export interface GrammarOptions {
   /** The stream shows a whole rollout as one Response, with the events of the native dialect. Default false. */
@@ -24,26 +26,24 @@ export interface GrammarOptions {
 
 type Typed<Type extends ServerEvent['type']> = Extract<ServerEvent, { type: Type }>;
 type Terminal = Typed<'response.completed' | 'response.failed' | 'response.incomplete'>;
-type Unnumbered = Typed<'error' | 'response.append.failed' | 'response.attached'>;
+/** Acknowledgements of steers and injects: they stand anywhere, even after the terminal event (P49). */
+type Acknowledgement = Typed<
+  | 'response.steer.accepted'
+  | 'response.steer.pending'
+  | 'response.steer.failed'
+  | 'response.inject.created'
+  | 'response.inject.failed'
+>;
+type Unnumbered = Acknowledgement | Typed<'error' | 'response.append.failed' | 'response.attached'>;
+
+function isAcknowledgement(event: ServerEvent): event is Acknowledgement {
+  return event.type.startsWith('response.steer.') || event.type.startsWith('response.inject.');
+}
 
 function isUnnumbered(event: ServerEvent): event is Unnumbered {
-  return ['error', 'response.append.failed', 'response.attached'].includes(event.type);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
-}
-
-/** Whether a choice demands a call: `required`, a named tool, or `allowed_tools` with that mode. */
-function demands(choice: unknown): boolean {
-  if (!isRecord(choice)) return choice === 'required';
-  return choice['type'] !== 'allowed_tools' || choice['mode'] === 'required';
-}
-
-/** The names that `allowed_tools` allows; null for any other choice. A named tool binds the first turn alone. */
-function allowedNames(choice: unknown): unknown[] | null {
-  if (!isRecord(choice) || choice['type'] !== 'allowed_tools' || !Array.isArray(choice['tools'])) return null;
-  return choice['tools'].map((tool: unknown) => (isRecord(tool) ? tool['name'] : null));
+  return (
+    isAcknowledgement(event) || ['error', 'response.append.failed', 'response.attached'].includes(event.type)
+  );
 }
 
 class StreamCheck {
@@ -87,6 +87,7 @@ class StreamCheck {
 
   /** Errors are not logged: on the standard stream one may stand before `response.failed`, as it does on SSE. */
   #unnumbered(event: Unnumbered): void {
+    if (isAcknowledgement(event)) return;
     assert.ok(this.#native || event.type === 'error', `${event.type} belongs to the native dialect`);
     if (!this.#native) this.#error = true;
   }
@@ -137,10 +138,12 @@ class StreamCheck {
       'P51: items open in ascending output_index, without a gap',
     );
     assert.ok(!this.#cut, 'P58: no item begins after one that was cut');
-    const callId = callIdOf(item);
-    if (this.#native) this.#handOffs.announce(callId);
-    if (callId !== null) this.#checkChoice(item);
-    for (const id of callId === null ? [item.id] : [item.id, callId]) {
+    const callId = openedCallId(item);
+    if (this.#native) this.#handOffs.announce(owesAnswer(item) ? callId : null);
+    if (isCallType(item.type)) this.#checkChoice(item);
+    for (const id of callId === null || item.type === 'mcp_approval_request'
+      ? [item.id]
+      : [item.id, callId]) {
       assert.ok(!this.#ids.has(id), `P56: the id ${id} is used once`);
       this.#ids.add(id);
     }
@@ -197,7 +200,8 @@ class StreamCheck {
     for (const [index, item] of output.entries()) {
       const done = this.#done[index];
       // A call that nobody will answer any more is shown as incomplete.
-      const unfinished = status !== 'completed' && callIdOf(item) !== null && item['status'] === 'incomplete';
+      const unfinished =
+        status !== 'completed' && openedCallId(item) !== null && item['status'] === 'incomplete';
       const expected = unfinished ? { ...done, status: 'incomplete' } : done;
       assert.deepEqual(item, expected, 'P54: the terminal event shows the items as they were done');
       if (status === 'completed')
@@ -206,7 +210,7 @@ class StreamCheck {
     // A continuation inherits a demand that an earlier turn has met.
     if (status !== 'completed' || this.#created?.previous_response_id !== null) return;
     const demanded = demands(this.#created.tool_choice);
-    assert.ok(!demanded || output.some((item) => callIdOf(item) !== null), 'P57: tool_choice demands a call');
+    assert.ok(!demanded || output.some((item) => isCallType(item.type)), 'P57: tool_choice demands a call');
   }
 
   #checkChoice(item: OutputItem): void {

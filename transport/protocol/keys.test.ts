@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { say, turn } from '../../engine/testing/lab.js';
+import { call, output, say, turn } from '../../engine/testing/lab.js';
 import { Keys, readKeys } from '../keys.js';
+import { callIds, ofType } from '../testing/events.js';
+import { isTerminal } from '../testing/peer.js';
 import { overEveryWire } from '../testing/wire.js';
 
 const script = [turn(say('done'))];
@@ -117,7 +119,7 @@ overEveryWire('an unknown design is refused with the names of those there are', 
     const answer = await serving.refused(options);
     const { error } = JSON.parse(answer.body);
     assert.deepEqual([answer.status, error.code, error.param], [400, 'invalid_value', 'design']);
-    assert.match(error.message, /there are append, chain, replay, replay-cached\./);
+    assert.match(error.message, /there are append, chain, shim, replay, replay-cached\./);
   }
 });
 
@@ -150,4 +152,34 @@ overEveryWire('sockets beyond the limit are refused, retryable, until one closes
   await serving.closings.next();
   await using second = await serving.connect();
   assert.equal((await second.turn()).at(-1)?.type, 'response.completed');
+});
+
+overEveryWire(
+  'a revoked key cuts its caller off: the socket closes, its Responses end with one bill, other callers go on (B122)',
+  async (wire) => {
+    await using serving = await wire.serve([turn(call('ls')), turn(say('done'))], { keys: ['a', 'b'] });
+    await using gone = await serving.connect({ key: 'a' });
+    await using stays = await serving.connect({ key: 'b' });
+    const [lost, kept] = [await gone.turn(), await stays.turn()];
+    const [lostId, keptId] = [lost, kept].map(
+      (events) => ofType(events, 'response.created')[0]?.response.id ?? '',
+    );
+    serving.server.replaceKeys(['b', 'c']);
+    assert.deepEqual(await gone.closed, { code: 1008, reason: 'the key was revoked' });
+    await serving.lab.settle();
+    assert.deepEqual(
+      serving.lab.store.bills.map(({ response_id, status }) => [response_id, status]),
+      [[lostId, 'cancelled']],
+    );
+    assert.equal((await serving.refused({ key: 'a' })).status, 401);
+    stays.append(keptId ?? '', output(callIds(kept)[0], 'etc'));
+    assert.equal((await stays.until(isTerminal)).type, 'response.completed');
+    await using joined = await serving.connect({ key: 'c' });
+    assert.equal((await joined.turn()).at(-1)?.type, 'response.done');
+  },
+);
+
+test('keys are neither taken by an open server nor taken away to the last one', () => {
+  assert.throws(() => new Keys([]).replace(['a']), /without keys/);
+  assert.throws(() => new Keys(['a']).replace([]), /no key is left/);
 });

@@ -58,11 +58,11 @@ const refusals: readonly (readonly [
     'previous_response_id',
   ],
   [
-    'a parent that still runs',
+    'a fork of a suspended response that answers nothing',
     { type: 'response.create', model: 'm', previous_response_id: 'R' },
     400,
-    'previous_response_not_found',
-    'previous_response_id',
+    'missing_tool_output',
+    'input',
   ],
   [
     'an output for nothing (B3)',

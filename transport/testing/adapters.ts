@@ -1,160 +1,31 @@
 /**
  * The three adapters as one, for tests that must hold on each: a server and its clients. Clients queue every frame from the first moment, so that no test depends on when it looks.
  */
-import { once } from 'node:events';
-import { request as httpRequest } from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Socket as TcpSocket } from 'node:net';
-import { WebSocket } from 'ws';
 import type { Every } from '../adapter.js';
-import { Arrivals, LoopbackClient, loopback } from '../loopback.js';
-import type { Closing } from '../loopback.js';
+import { Arrivals, LoopbackClient, LoopbackStream, loopback } from '../loopback.js';
 import { listenNode } from '../node.js';
-import type { Application, Listen, Listening } from '../socket.js';
+import type { Answer, Application, Listen } from '../socket.js';
 import { loadUws } from '../uws.js';
+import type { TAnswer, TAsk, TBounds, TClient, TServer, TStream } from './clients.js';
+import { WireServer } from './tcp.js';
 
-export interface TClient {
-  readonly frames: Arrivals<string>;
-  readonly closed: Promise<Closing>;
-  send(text: string): void;
-  sendBinary(): void;
-  close(code?: number, reason?: string): void;
-  drop(): void;
-  pause(): void;
-  resume(): void;
+export type { TAnswer, TAsk, TBounds, TClient, TServer, TStream } from './clients.js';
+export { WireClient, WireServer } from './tcp.js';
+
+function told({ status, contentType, body, headers }: Answer): TAnswer {
+  return { status, contentType, body, headers: { ...headers, 'content-type': contentType } };
 }
 
-export interface TAnswer {
-  readonly status: number;
-  readonly contentType: string;
-  readonly body: string;
-}
-
-export interface WireAnswer extends TAnswer {
-  readonly headers: IncomingHttpHeaders;
-}
-
-export interface TBounds {
-  readonly frameBytesMax: number;
-  readonly sendBufferBytesMax: number;
-}
-
-export interface TServer extends AsyncDisposable {
-  /** Rejects where the upgrade is refused. */
-  connect(target: string, headers?: Record<string, string>): Promise<TClient>;
-  refused(target: string, headers?: Record<string, string>): Promise<TAnswer>;
-  exchange(method: string, target: string, headers?: Record<string, string>): Promise<TAnswer>;
-}
-
-/** A client over TCP. */
-export class WireClient implements TClient {
-  readonly frames = new Arrivals<string>();
-  /** What came with each ping and pong. */
-  readonly pings = new Arrivals<string>();
-  readonly pongs = new Arrivals<string>();
-  readonly closed: Promise<Closing>;
-  readonly webSocket: WebSocket;
-
-  constructor(url: string, headers: Record<string, string> = {}, autoPong = true) {
-    const webSocket = new WebSocket(url, { headers, perMessageDeflate: false, autoPong });
-    this.webSocket = webSocket;
-    webSocket.on('message', (frame: Buffer) => this.frames.add(frame.toString()));
-    webSocket.on('ping', (payload) => this.pings.add(payload.toString()));
-    webSocket.on('pong', (payload) => this.pongs.add(payload.toString()));
-    // The close that follows an error tells enough.
-    webSocket.on('error', () => {});
-    this.closed = new Promise((resolve) => {
-      webSocket.on('close', (code, reason) => {
-        const closing = { code, reason: reason.toString() };
-        const ending = new Error(`The socket closed with ${code} ${closing.reason}`);
-        for (const queue of [this.frames, this.pings, this.pongs]) queue.end(ending);
-        resolve(closing);
-      });
-    });
-  }
-
-  get tcp(): TcpSocket {
-    return (this.webSocket as unknown as { _socket: TcpSocket })._socket;
-  }
-
-  send(text: string): void {
-    this.webSocket.send(text);
-  }
-
-  sendBinary(): void {
-    this.webSocket.send(Buffer.from([1, 2, 3]));
-  }
-
-  close(code = 1000, reason = ''): void {
-    this.webSocket.close(code, reason);
-  }
-
-  drop(): void {
-    this.tcp.resetAndDestroy();
-  }
-
-  pause(): void {
-    this.tcp.pause();
-  }
-
-  resume(): void {
-    this.tcp.resume();
-  }
-}
-
-async function readAnswer(response: IncomingMessage): Promise<WireAnswer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  const contentType = response.headers['content-type'] ?? '';
-  const body = Buffer.concat(chunks).toString();
-  return { status: response.statusCode ?? 0, contentType, body, headers: response.headers };
-}
-
-/** A server that listens on a port of its own. */
-export class WireServer implements TServer {
-  readonly listening: Listening;
-
-  constructor(listening: Listening) {
-    this.listening = listening;
-  }
-
-  url(target: string): string {
-    return `ws://127.0.0.1:${this.listening.port}${target}`;
-  }
-
-  async connect(target: string, headers?: Record<string, string>, autoPong = true): Promise<WireClient> {
-    const client = new WireClient(this.url(target), headers, autoPong);
-    await once(client.webSocket, 'open');
-    return client;
-  }
-
-  async refused(target: string, headers?: Record<string, string>): Promise<WireAnswer> {
-    const client = new WireClient(this.url(target), headers);
-    const [, response] = await once(client.webSocket, 'unexpected-response');
-    return readAnswer(response as IncomingMessage);
-  }
-
-  async exchange(
-    method: string,
-    target: string,
-    headers: Record<string, string> = {},
-    body = '',
-  ): Promise<WireAnswer> {
-    const asked = httpRequest({
-      host: '127.0.0.1',
-      port: this.listening.port,
-      method,
-      path: target,
-      headers,
-    });
-    asked.end(body);
-    const [response] = await once(asked, 'response');
-    return readAnswer(response as IncomingMessage);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.listening.close();
-  }
+function streamed(stream: LoopbackStream): TStream {
+  return {
+    status: stream.status,
+    headers: stream.headers,
+    chunks: stream.texts,
+    ended: stream.ended,
+    drop: () => stream.drop(),
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
+  };
 }
 
 class LoopbackServer implements TServer {
@@ -173,11 +44,25 @@ class LoopbackServer implements TServer {
   async refused(target: string, headers?: Record<string, string>): Promise<TAnswer> {
     const answer = this.#pair.connect(target, headers);
     if (answer instanceof LoopbackClient) throw new Error('The upgrade was let in.');
-    return answer;
+    return told(answer);
   }
 
-  exchange(method: string, target: string, headers?: Record<string, string>): Promise<TAnswer> {
-    return this.#pair.exchange(method, target, headers);
+  async exchange(...ask: TAsk): Promise<TAnswer> {
+    const answer = await this.#pair.exchange(...ask);
+    if (!(answer instanceof LoopbackStream)) return told(answer);
+    await answer.ended;
+    const { status, headers, texts } = answer;
+    return { status, headers, contentType: headers['content-type'] ?? '', body: texts.received.join('') };
+  }
+
+  async stream(...ask: TAsk): Promise<TStream> {
+    const answer = await this.#pair.exchange(...ask);
+    if (answer instanceof LoopbackStream) return streamed(answer);
+    const chunks = new Arrivals<string>();
+    if (answer.body !== '') chunks.add(answer.body);
+    chunks.end(new Error('The answer has ended.'));
+    const { status, headers } = told(answer);
+    return { status, headers, chunks, ended: Promise.resolve(), drop() {}, pause() {}, resume() {} };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

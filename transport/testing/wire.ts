@@ -3,6 +3,7 @@
  * node:http with ws. The engine is a `Lab`, so its time moves only by hand; the sockets are real on the latter two.
  */
 import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
 import { test } from 'node:test';
 
 import type { LiveResponse, Limits } from '../../engine/index.js';
@@ -13,6 +14,7 @@ import { Arrivals } from '../loopback.js';
 import { Server, type ServerOptions } from '../server.js';
 import type { Application } from '../socket.js';
 import { adapters, wireAdapters, WireServer, type Adapter, type TAnswer, type TServer } from './adapters.js';
+import { HttpPeer, type HttpOptions } from './http-peer.js';
 import { TPeer } from './peer.js';
 
 export interface ServeOptions extends LabOptions {
@@ -84,6 +86,19 @@ export class Serving implements AsyncDisposable {
   /** The answer to an upgrade that is refused. */
   refused(options: ConnectOptions = {}): Promise<TAnswer> {
     return this.listening.refused(targetOf(options), headersOf(options));
+  }
+
+  /**
+   * From now on each request has a connection of its own: the native server ends one behind an answer to HEAD, without
+   * a word, so that a request that follows on it is lost.
+   */
+  keepNoConnections(): void {
+    if (this.listening instanceof WireServer) this.listening.agent = new Agent({ keepAlive: false });
+  }
+
+  /** A client that speaks HTTP. */
+  http(options: Partial<HttpOptions> = {}): HttpPeer {
+    return new HttpPeer(this.listening, { design: null, ...options });
   }
 
   exchange(method: string, target: string, options: ConnectOptions = {}): Promise<TAnswer> {
