@@ -2,14 +2,9 @@
 export { defaultRules, type Rule } from './classify.js';
 export { deferred, systemClock, VirtualClock } from './clock.js';
 export { Engine, type CreateOptions, type EngineOptions, type UncheckedRequest } from './engine.js';
+export type { HandOffPoint } from './hand-offs.js';
 export { limitTable, limitsWith, type Limit, type LimitName, type Limits } from './limits.js';
-export {
-  LiveResponse,
-  type AppendAccepted,
-  type AppendOptions,
-  type HandOffPoint,
-  type Settlement,
-} from './live-response.js';
+export { LiveResponse, type AppendAccepted, type AppendOptions, type Settlement } from './live-response.js';
 export type { LogEntry, TurnUsage } from './log-entry.js';
 export { MemoryStore } from './memory-store.js';
 export type { IncompleteReason, Outcome } from './outcome.js';

@@ -8,6 +8,7 @@
 import { onAbort } from './abort.js';
 import { Appends, type AppendOptions } from './appends.js';
 import { EventLog } from './event-log.js';
+import { HandOffs, type HandOffPoint } from './hand-offs.js';
 import { deferred } from './clock.js';
 import { Keepalive } from './keepalive.js';
 import { entryBytes, noUsage, type LogEntry, type Step, type TurnUsage } from './log-entry.js';
@@ -36,19 +37,6 @@ export interface Settlement {
 
 const nothing = (): void => undefined;
 
-/** The newest hand-off, and the one after which its turn began. */
-const handOffsMin = 2;
-
-/** Where a turn handed off to its client: what a continuation from there, or another reader, needs. */
-export interface HandOffPoint {
-  readonly turn: number;
-  /** Number of its `response.done`. */
-  readonly number: number;
-  /** Output items of the rollout through it: the next turn's begin at this index. */
-  readonly outputItems: number;
-  readonly kept: Kept;
-}
-
 export type { AppendOptions } from './appends.js';
 export type AppendAccepted = Extract<ServerEvent, { type: 'response.append.accepted' }>;
 
@@ -69,7 +57,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #deadline: Timer | null = null;
   readonly #keepalive: Keepalive;
   readonly #appends: Appends;
-  readonly #handOffs: HandOffPoint[] = [];
+  readonly #handOffs: HandOffs;
 
   /** @param onSettled called once, just before `settled` resolves. It must not throw. */
   constructor(parts: RolloutParts, controller: AbortController, onSettled: (settlement: Settlement) => void) {
@@ -78,6 +66,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     this.#parts = parts;
     this.#controller = controller;
     this.#rollout = new Rollout(parts);
+    this.#handOffs = new HandOffs(parts.limits.keptResponsesMax);
     this.#log = new EventLog({ bytesMax: parts.limits.logBytesMax, bytesOf: entryBytes });
     this.#appends = new Appends(this.#rollout, this.#log, parts, (entry) => this.#push(entry));
     this.#keepalive = new Keepalive(this.#log, parts.clock, parts.limits.keepaliveMs, () =>
@@ -97,7 +86,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
   /** The newest hand-offs, oldest first, at most `keptResponsesMax` and at least two: each can be continued, whatever came after it. */
   get handOffs(): readonly HandOffPoint[] {
-    return this.#handOffs;
+    return this.#handOffs.points;
   }
   /** How it ended, from the terminal event on. */
   get settlement(): Settlement | null {
@@ -328,9 +317,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   #keepHandOff(turn: number): void {
     const { outputItems, kept } = this.#rollout;
-    this.#handOffs.push({ turn, number: this.#log.next, outputItems, kept });
-    if (this.#handOffs.length > Math.max(handOffsMin, this.#parts.limits.keptResponsesMax))
-      this.#handOffs.shift();
+    this.#handOffs.add({ turn, number: this.#log.next, outputItems, kept });
   }
 
   #end(outcome: Outcome): void {

@@ -23,6 +23,27 @@ export interface KnownHistory {
   readonly owed: readonly string[];
 }
 
+/**
+ * @param kept what stands in the transcript.
+ * @param sampled what the running turn has sampled; null between turns, where the newest turn stands at the end of `kept`.
+ * @param received what the client has sent for the next turn.
+ */
+export function knownHistory(
+  kept: readonly Item[],
+  sampled: readonly Item[] | null,
+  received: readonly Item[],
+  owed: readonly string[],
+): KnownHistory {
+  const between = kept.slice(kept.findLastIndex((item) => !isSampled(item)) + 1).length;
+  const items = [...kept, ...(sampled ?? []), ...received];
+  const opened = new Set(items.map(openedCallId));
+  return {
+    items,
+    newestTurn: sampled === null ? kept.length - between : kept.length,
+    owed: owed.filter((callId) => opened.has(callId)),
+  };
+}
+
 export interface Overlap {
   /** Items of the client's history, by index, that the rollout lacks: answers and messages. */
   readonly beyond: readonly number[];

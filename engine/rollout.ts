@@ -10,19 +10,21 @@
  *   S8  Every wait takes the rollout's signal and goes through a port.
  */
 import { entriesOf, RolloutContext } from './context.js';
-import { answeredCallId, openedCallId } from './calls.js';
+import { answeredCallId } from './calls.js';
 import { takeIn } from './intake.js';
 import type { Step, TurnUsage } from './log-entry.js';
 import { failedBy, orFailed, RolloutEnd, type Outcome } from './outcome.js';
 import { ProtocolError } from './protocol/errors.js';
-import type { KnownHistory } from './overlap.js';
-import { isSampled, type Item } from './protocol/items.js';
+import { Model } from './model.js';
+import { knownHistory, type KnownHistory } from './overlap.js';
+import { appendPassage, prePassage, type Standing } from './passages.js';
+import type { Item } from './protocol/items.js';
 import { wantsEncrypted, type CreateRequest } from './protocol/requests.js';
 import type { OutputItem } from './protocol/server-events.js';
-import type { Sampler, SamplerSession } from './samplers/sampler.js';
-import { asksToCompact, compact, compactThreshold, truncate } from './room.js';
+import { postInference } from './post-inference.js';
+import { asksToCompact, compact, makeRoom, type Room } from './room.js';
 import type { RolloutParts } from './rollout-parts.js';
-import type { Kept, Passage, Phase } from './stages.js';
+import type { Kept, Passage } from './stages.js';
 import { Suspension } from './suspension.js';
 import { demandsCall } from './tool-choice.js';
 import type { Transcript, Entry } from './transcript.js';
@@ -30,16 +32,11 @@ import { freshProgress, planTurn } from './turn-plan.js';
 import { Turn } from './turn.js';
 import { Watch } from './watch.js';
 
-function isSampledAt(items: readonly Item[], index: number): boolean {
-  const item = items[index];
-  return item !== undefined && isSampled(item);
-}
-
 export class Rollout {
   readonly #parts: RolloutParts;
   readonly #context: RolloutContext;
   #request: CreateRequest = { model: '', input: [] };
-  #model: { readonly sampler: Sampler; readonly session: SamplerSession } | null = null;
+  #model: Model | null = null;
   /** The open ledger: whatever it has received is not in the transcript yet. */
   #suspension = new Suspension();
   #turn: Turn | null = null;
@@ -49,8 +46,6 @@ export class Rollout {
   #owed: readonly string[] = [];
   #ended = false;
   #interrupted = false;
-  /** How often the context was shortened: each time the model begins anew. */
-  #shortenings = 0;
 
   constructor(parts: RolloutParts) {
     this.#parts = parts;
@@ -89,7 +84,7 @@ export class Rollout {
   /** What a later Response continues from. */
   get kept(): Kept {
     const { transcript, preamble, counted } = this.#context;
-    const conversation = this.#conversation;
+    const conversation = this.#model?.conversation ?? this.#parts.id;
     const of = { responseId: this.#parts.id, conversation, preamble, countedTokens: counted };
     if (this.#turn !== null || this.#ended) return { ...of, transcript, owed: this.#owed };
     // The open ledger's calls are in the transcript from the end of their turn on. What was answered stays so.
@@ -98,9 +93,14 @@ export class Rollout {
     return { ...of, transcript: answers.length === 0 ? transcript : transcript.extend(answers), owed };
   }
 
-  get #conversation(): string {
-    const whole = this.#parts.kept?.conversation ?? this.#request.prompt_cache_key ?? this.#parts.id;
-    return this.#shortenings === 0 ? whole : `${whole}~${this.#shortenings}`;
+  get #standing(): Standing {
+    return {
+      parts: this.#parts,
+      context: this.#context,
+      request: this.#request,
+      model: this.#model,
+      turnNumber: this.#turnNumber,
+    };
   }
 
   /**
@@ -108,8 +108,8 @@ export class Rollout {
    * @throws ProtocolError where the create is refused.
    */
   async admit(raw: unknown): Promise<void> {
-    const { kept, stages, receipts, signal } = this.#parts;
-    const passage = this.#passage('pre', raw, signal, (items) =>
+    const { id, kept, stages, receipts } = this.#parts;
+    const passage = prePassage(this.#standing, raw, (items) =>
       takeIn(items, this.transcript, kept?.owed ?? []),
     );
     await stages.admit(passage, receipts);
@@ -117,7 +117,7 @@ export class Rollout {
     if (sampler === null) throw new Error('no pre stage resolved the model');
     this.#request = request;
     this.#context.admit(passage);
-    this.#model = { sampler, session: sampler.open({ conversation: this.#conversation, request }) };
+    this.#model = new Model(sampler, request, kept?.conversation ?? request.prompt_cache_key ?? id);
   }
 
   /**
@@ -135,19 +135,19 @@ export class Rollout {
     }
     this.#ended = true;
     yield this.#turn?.close() ?? [];
-    yield* this.#post(outcome);
+    yield* postInference(outcome, {
+      standing: this.#standing,
+      windUp: (ended, signal) => this.#windUp(ended, signal),
+      abandon: (ended, signal) => this.#abandon(ended, signal),
+    });
   }
 
   /** What it has come to since entry `from` of its transcript, for a history to be held against. */
   known(from: number): KnownHistory {
-    const kept = this.transcript.items(from);
-    const sampled = this.#turn?.sampled.map(({ item }) => item) ?? [];
-    let newestTurn = kept.length;
-    if (this.#turn === null) while (newestTurn > 0 && isSampledAt(kept, newestTurn - 1)) newestTurn--;
-    const items = [...kept, ...sampled, ...this.#suspension.received.map(({ item }) => item)];
-    const opened = new Set(items.map(openedCallId));
+    const sampled = this.#turn?.sampled.map(({ item }) => item) ?? null;
+    const received = this.#suspension.received.map(({ item }) => item);
     const owed = this.#suspension.requiredInput.map((stub) => stub.call_id);
-    return { items, newestTurn, owed: owed.filter((callId) => opened.has(callId)) };
+    return knownHistory(this.transcript.items(from), sampled, received, owed);
   }
 
   /** What it has added to what it continued from. */
@@ -177,7 +177,7 @@ export class Rollout {
 
   /** Takes new items through the append stages; gives what is left to apply. Changes nothing itself. */
   async append(raw: unknown, accept: Passage['accept']): Promise<Entry[]> {
-    const passage = this.#passage('append', raw, this.#parts.signal, accept);
+    const passage = appendPassage(this.#standing, raw, accept, this.#suspension.tokens);
     await this.#parts.stages.admit(passage, this.#parts.receipts);
     return entriesOf(passage);
   }
@@ -189,14 +189,14 @@ export class Rollout {
     if (warmUp && handOff === 'complete') return { status: 'completed' };
     if (warmUp) this.#suspension.expectMessage();
     if (asksToCompact(this.#request)) {
-      yield* this.#compact(true);
+      yield* this.#shortened((room) => compact(room, true));
       return this.#endWith({ status: 'completed' });
     }
     for (let number = warmUp ? 0 : 1; number <= limits.turnsMax; number++) {
       let output: readonly OutputItem[] = [];
       let interrupted = false;
       if (number > 0) {
-        const made = yield* this.#makeRoom();
+        const made = yield* this.#shortened(makeRoom);
         const turn = yield* this.#sample(number);
         const outcome = this.#outcomeAfter(turn);
         if (outcome !== null) return outcome;
@@ -238,37 +238,20 @@ export class Rollout {
     return outcome;
   }
 
-  /** Shortens the context where it has grown too long; gives the items that the client is shown of it. */
-  async *#makeRoom(): AsyncGenerator<Step, OutputItem[]> {
-    const threshold = compactThreshold(this.#request);
-    if (threshold !== null && this.#context.tokens > threshold) return yield* this.#compact(false);
-    const most = this.#model?.sampler.contextTokensMax ?? Infinity;
-    if (this.#request.truncation === 'auto' && truncate(this.#context, most)) this.#reopen();
-    return [];
-  }
-
-  async *#compact(everything: boolean): AsyncGenerator<Step, OutputItem[]> {
-    const made = await compact(this.#context, this.#parts, everything);
-    if (made === null) return [];
-    this.#reopen();
-    const { opaque: _, ...fields } = made;
-    const item = { ...fields, id: made.id ?? '' };
-    const at = { output_index: this.#outputItems++, item };
-    yield [
-      { type: 'response.output_item.added', ...at },
-      { type: 'response.output_item.done', ...at },
-    ];
-    return [item];
-  }
-
-  /** The model's state is of a context that is no more. */
-  #reopen(): void {
-    if (this.#model === null) return;
-    this.#model.session.release();
-    this.#shortenings++;
-    const { sampler } = this.#model;
-    const conversation = this.#conversation;
-    this.#model = { sampler, session: sampler.open({ conversation, request: this.#request }) };
+  /** Items that shortening the context has put out come before those of the turn. */
+  async *#shortened(
+    shorten: (room: Room) => AsyncGenerator<Step, OutputItem[]>,
+  ): AsyncGenerator<Step, OutputItem[]> {
+    if (this.#model === null) return [];
+    const made = yield* shorten({
+      context: this.#context,
+      model: this.#model,
+      request: this.#request,
+      parts: this.#parts,
+      outputItems: this.#outputItems,
+    });
+    this.#outputItems += made.length;
+    return made;
   }
 
   /** Samples one turn into the log and the transcript. */
@@ -331,29 +314,13 @@ export class Rollout {
     return reason instanceof RolloutEnd ? reason.outcome : failedBy(reason);
   }
 
-  async *#post(outcome: Outcome): AsyncGenerator<Step, void> {
-    const { stages, receipts, clock, limits } = this.#parts;
-    const bound = new AbortController();
-    using _deadline = clock.after(limits.postMsMax, () =>
-      bound.abort(
-        new ProtocolError('server_error', `Post-inference took longer than ${limits.postMsMax} ms.`),
-      ),
-    );
-    const ended = await this.#windUp(outcome, bound.signal);
-    const passage = this.#postPassage(ended, bound.signal);
-    await stages.finish(passage, receipts, true);
-    if (ended.status === 'completed') passage.outcome = await this.#abandon(passage.outcome, bound.signal);
-    yield [{ type: 'response.settled', outcome: passage.outcome, usage: this.#context.takeTurnUsage() }];
-    await stages.finish(passage, receipts, false);
-  }
-
   /** Takes in what the end cut short. A fault in this fails the Response, and post-inference still runs (S5). */
   async #windUp(outcome: Outcome, signal: AbortSignal): Promise<Outcome> {
     const closed = await orFailed(outcome, async () => {
       if (this.#turn !== null) await this.#closeTurn(this.#turn, signal);
     });
     const ended = await this.#abandon(closed, signal);
-    return orFailed(ended, () => this.#model?.session.release());
+    return orFailed(ended, () => this.#model?.release());
   }
 
   /** After any end but completion nobody answers what is owed. */
@@ -363,33 +330,5 @@ export class Rollout {
       await this.#context.abandon(this.#suspension, signal);
       this.#owed = [];
     });
-  }
-
-  #passage(phase: Phase, raw: unknown, signal: AbortSignal, accept: Passage['accept']): Passage {
-    const { id, credential, kept } = this.#parts;
-    return {
-      phase,
-      responseId: id,
-      credential,
-      turn: this.#turnNumber + (phase === 'post' ? 0 : 1),
-      transcript: phase === 'post' ? this.#context.base : this.transcript,
-      pendingTokens: phase === 'append' ? this.#suspension.tokens : 0,
-      kept: phase === 'append' ? null : kept,
-      accept,
-      signal,
-      outcome: null,
-      usage: null,
-      raw,
-      request: this.#request,
-      newItems: [],
-      sampler: this.#model?.sampler ?? null,
-      preamble: this.#context.preamble,
-      rendered: [],
-    };
-  }
-
-  #postPassage(outcome: Outcome, signal: AbortSignal): Passage & { outcome: Outcome } {
-    const passage = this.#passage('post', null, signal, (items) => items);
-    return { ...passage, outcome, usage: this.usage, newItems: this.#context.added };
   }
 }

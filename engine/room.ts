@@ -6,11 +6,14 @@
  *       of that, so that it is not done at every turn. An output goes with its call, and the newest turn stays.
  */
 import { answeredCallId } from './calls.js';
-import { compactable, type Compactor } from './compaction.js';
+import { compactable } from './compaction.js';
 import type { RolloutContext } from './context.js';
+import type { Step } from './log-entry.js';
+import type { Model } from './model.js';
 import { compactionItem } from './protocol/compaction-item.js';
 import type { OpaqueItem } from './protocol/items.js';
 import type { CreateRequest } from './protocol/requests.js';
+import type { OutputItem } from './protocol/server-events.js';
 import { renderItem } from './render.js';
 import type { RolloutParts } from './rollout-parts.js';
 
@@ -27,14 +30,18 @@ export function asksToCompact({ input }: CreateRequest): boolean {
   return input.some((item) => item.type === 'compaction_trigger');
 }
 
-type Parts = Pick<RolloutParts, 'tokenizer' | 'signal' | 'mintId'> & { readonly compactor: Compactor };
+/** What room is made in. */
+export interface Room {
+  readonly context: RolloutContext;
+  readonly model: Model;
+  readonly request: CreateRequest;
+  readonly parts: RolloutParts;
+  /** Output items so far: a compaction is the next one. */
+  readonly outputItems: number;
+}
 
 /** Compacts all but the newest turn, or all of it. Null where there is nothing to compact. */
-export async function compact(
-  context: RolloutContext,
-  parts: Parts,
-  everything: boolean,
-): Promise<OpaqueItem | null> {
+async function compacted({ context, parts }: Room, everything: boolean): Promise<OpaqueItem | null> {
   const items = context.transcript.items();
   const count = everything ? items.length : compactable(items);
   if (count === 0) return null;
@@ -45,8 +52,32 @@ export async function compact(
   return item;
 }
 
+/** Compacts, shows the item that says so, and gives it. */
+export async function* compact(room: Room, everything: boolean): AsyncGenerator<Step, OutputItem[]> {
+  const made = await compacted(room, everything);
+  if (made === null) return [];
+  room.model.reopen();
+  const { opaque: _, ...fields } = made;
+  const item = { ...fields, id: made.id ?? '' };
+  const at = { output_index: room.outputItems, item };
+  yield [
+    { type: 'response.output_item.added', ...at },
+    { type: 'response.output_item.done', ...at },
+  ];
+  return [item];
+}
+
+/** Shortens the context where it has grown too long; gives the items that the client is shown of it. */
+export async function* makeRoom(room: Room): AsyncGenerator<Step, OutputItem[]> {
+  const { context, model, request } = room;
+  const threshold = compactThreshold(request);
+  if (threshold !== null && context.tokens > threshold) return yield* compact(room, false);
+  if (request.truncation === 'auto' && truncate(context, model.sampler.contextTokensMax)) model.reopen();
+  return [];
+}
+
 /** Drops the oldest entries until the context fits (F2). True where it dropped any. */
-export function truncate(context: RolloutContext, contextTokensMax: number): boolean {
+function truncate(context: RolloutContext, contextTokensMax: number): boolean {
   if (context.tokens <= contextTokensMax) return false;
   const { transcript } = context;
   const most = compactable(transcript.items());

@@ -84,7 +84,7 @@ export class TurnResponse {
   end({ response, window }: WindowView): void {
     this.snapshot = window.snapshot;
     this.turn = window.handedOff;
-    const handOff = response.handOffs.find(({ turn }) => turn === this.turn);
+    const handOff = response.handOffs.findLast(({ turn }) => turn === this.turn);
     this.outputItemsAfter = handOff?.outputItems ?? 0;
     if (this.turn === null) this.kept = response.kept;
     else this.kept = handOff === undefined ? null : withAnswers(handOff.kept, window, response);

@@ -183,3 +183,47 @@ test('what was answered early stays so for whoever continues from the hand-off (
   await lab.create({ input: [output(b, '2')] }, { kept });
   assert.deepEqual(lab.prompt.slice(-2), ['tool: 1', 'tool: 2']);
 });
+
+test('an early answer in the very step in which the turn hands off is taken before it or refused', async () => {
+  // Nothing takes time here, so the answer meets the end of the turn at each step of the microtasks before it.
+  const fates = new Set<string>();
+  for (let ticks = 0; ticks < 150; ticks++) {
+    const lab = new Lab([turn(call('ls')), turn(say('done'))]);
+    const response = await lab.engine.create({ model: 'scripted', input: 'hi' });
+    for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+    const [ls] = callIdsOf(response);
+    if (ls === undefined) continue;
+    const fate = await response.append([output(ls, 'bin')], { early: true }).then(
+      () => 'taken',
+      () => 'refused',
+    );
+    await lab.settle();
+    fates.add(fate);
+    const owed = eventsOfType(response, 'response.done').map(({ required_input }) => required_input.length);
+    assert.deepEqual(
+      [owed, response.suspended],
+      fate === 'taken' ? [[0], false] : [[1], true],
+      `${ticks} ticks`,
+    );
+  }
+  assert.deepEqual([...fates], ['taken', 'refused']);
+});
+
+test('an interrupt in whatever step costs no message and leaves nobody waiting', async () => {
+  const fates = new Set<string>();
+  for (let ticks = 0; ticks < 150; ticks++) {
+    const lab = new Lab(({ turn: number }) => (number === 1 ? turn(say('a'), say('b')) : turn(say('c'))));
+    const response = await lab.engine.create({ model: 'scripted', input: 'hi' });
+    for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+    const fate = await response.append([message('stop')], { interrupt: true }).then(
+      () => 'taken',
+      () => 'refused',
+    );
+    await lab.settle();
+    fates.add(fate);
+    assert.deepEqual(response.settlement?.outcome, { status: 'completed' }, `${ticks} ticks`);
+    assert.equal(lab.prompt.includes('user: stop'), fate === 'taken');
+    checkGrammar(eventsOf(response), { native: true });
+  }
+  assert.deepEqual([...fates], ['taken', 'refused']);
+});

@@ -1,0 +1,71 @@
+/** Passages through the stages, made from how far a rollout has come. */
+import type { RolloutContext } from './context.js';
+import type { Model } from './model.js';
+import type { Outcome } from './outcome.js';
+import type { CreateRequest } from './protocol/requests.js';
+import type { RolloutParts } from './rollout-parts.js';
+import type { Passage } from './stages.js';
+
+/** How far a rollout has come. */
+export interface Standing {
+  readonly parts: RolloutParts;
+  readonly context: RolloutContext;
+  readonly request: CreateRequest;
+  readonly model: Model | null;
+  /** The turn that was sampled last or is being sampled; 0 before the first. */
+  readonly turnNumber: number;
+}
+
+type Brought = Pick<Passage, 'phase' | 'raw' | 'accept' | 'signal' | 'pendingTokens'>;
+
+function passage({ parts, context, request, model, turnNumber }: Standing, brought: Brought): Passage {
+  const { id, credential, kept } = parts;
+  const { phase } = brought;
+  return {
+    ...brought,
+    responseId: id,
+    credential,
+    turn: turnNumber + (phase === 'post' ? 0 : 1),
+    transcript: phase === 'post' ? context.base : context.transcript,
+    kept: phase === 'append' ? null : kept,
+    outcome: null,
+    usage: null,
+    request,
+    newItems: [],
+    sampler: model?.sampler ?? null,
+    preamble: context.preamble,
+    rendered: [],
+  };
+}
+
+export function prePassage(standing: Standing, raw: unknown, accept: Passage['accept']): Passage {
+  const { signal } = standing.parts;
+  return passage(standing, { phase: 'pre', raw, accept, signal, pendingTokens: 0 });
+}
+
+/** @param pendingTokens what earlier appends brought for the same turn. */
+export function appendPassage(
+  standing: Standing,
+  raw: unknown,
+  accept: Passage['accept'],
+  pendingTokens: number,
+): Passage {
+  const { signal } = standing.parts;
+  return passage(standing, { phase: 'append', raw, accept, signal, pendingTokens });
+}
+
+/** @param signal of its own, which the cancel does not kill (S5). */
+export function postPassage(
+  standing: Standing,
+  outcome: Outcome,
+  signal: AbortSignal,
+): Passage & { outcome: Outcome } {
+  const { usage, added } = standing.context;
+  const brought = { phase: 'post', raw: null, accept: (items: Passage['newItems']) => items } as const;
+  return {
+    ...passage(standing, { ...brought, signal, pendingTokens: 0 }),
+    outcome,
+    usage,
+    newItems: added,
+  };
+}

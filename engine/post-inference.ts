@@ -1,0 +1,32 @@
+/** Post-inference, once on every outcome of an admitted rollout (S5), on a bounded signal that the cancel does not kill. */
+import type { Step } from './log-entry.js';
+import type { Outcome } from './outcome.js';
+import { postPassage, type Standing } from './passages.js';
+import { ProtocolError } from './protocol/errors.js';
+
+/** What a rollout does at its end besides. Both give the outcome, or the failure of what they had to do. */
+export interface Ending {
+  readonly standing: Standing;
+  /** Takes in what the end cut short, and lets go of the model. */
+  readonly windUp: (outcome: Outcome, signal: AbortSignal) => Promise<Outcome>;
+  /** Answers what nobody will answer any more, after any end but completion. */
+  readonly abandon: (outcome: Outcome, signal: AbortSignal) => Promise<Outcome>;
+}
+
+export async function* postInference(
+  outcome: Outcome,
+  { standing, windUp, abandon }: Ending,
+): AsyncGenerator<Step, void> {
+  const { parts, context } = standing;
+  const { stages, receipts, clock, limits } = parts;
+  const bound = new AbortController();
+  using _deadline = clock.after(limits.postMsMax, () =>
+    bound.abort(new ProtocolError('server_error', `Post-inference took longer than ${limits.postMsMax} ms.`)),
+  );
+  const ended = await windUp(outcome, bound.signal);
+  const passage = postPassage(standing, ended, bound.signal);
+  await stages.finish(passage, receipts, true);
+  if (ended.status === 'completed') passage.outcome = await abandon(passage.outcome, bound.signal);
+  yield [{ type: 'response.settled', outcome: passage.outcome, usage: context.takeTurnUsage() }];
+  await stages.finish(passage, receipts, false);
+}
