@@ -6,7 +6,17 @@ import { Adoption, callIdIn, type Adoptable } from './adoption.js';
 
 async function adoptable(lab: Lab, credential: string): Promise<Adoptable> {
   const rollout = await lab.create('hi', { credential });
-  return { rollout, settings: '', parentId: null, from: 0, newest: null, left: false, resuming: false };
+  return {
+    rollout,
+    settings: '',
+    parentId: null,
+    from: 0,
+    newest: null,
+    left: false,
+    until: 0,
+    uncertain: false,
+    resuming: false,
+  };
 }
 
 test('a history is found by its newest known call first, then by its key', async () => {

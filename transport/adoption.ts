@@ -18,6 +18,10 @@ export interface Adoptable {
   newest: TurnResponse | null;
   /** That response was not shown to its end. */
   left: boolean;
+  /** It was, but its connection broke before its client said another word: whether the end arrived is not known. */
+  uncertain: boolean;
+  /** Until when, on the clock, its client may come back for what it lacks, if either is true. */
+  until: number;
   /** A create that resumes it is on its way. */
   resuming: boolean;
 }
@@ -92,16 +96,22 @@ export function beginningFor(
  * shown nothing, it has been shown that before and so wants another sample, or what it lacks is no longer kept.
  */
 export function windowFor(
-  { rollout, left }: Adoptable,
+  { rollout, left, uncertain, until }: Adoptable,
   { unseen, outputItems }: Overlap & { readonly outputItems: number },
-  beyond: readonly unknown[],
+  {
+    beyond,
+    items,
+    now,
+  }: { readonly beyond: readonly unknown[]; readonly items: readonly unknown[]; readonly now: number },
 ): Pick<Window, 'first' | 'outputItems'> | null {
   const { handOffs, settlement, suspended } = rollout;
   const after = (handOff: LiveResponse['handOffs'][number] | undefined) =>
     keptFrom(rollout, { first: handOff === undefined ? 2 : handOff.number + 1, outputItems });
   if (suspended && unseen === 0)
     return beyond.length > 0 ? { first: rollout.lastNumber + 1, outputItems } : null;
-  if (!left) return null;
+  // A call in the history is this rollout's own; without one it may be another client that asks the same.
+  const lost = left || (uncertain && items.some((item) => callIdIn(item) !== null));
+  if (!lost || now >= until) return null;
   if (suspended) return after(handOffs.at(-2));
   if (settlement === null)
     return beyond.every((item) => callIdIn(item) !== null) ? after(handOffs.at(-1)) : null;

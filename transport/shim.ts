@@ -57,12 +57,15 @@ export class ShimContinuity implements Continuity, Holder {
   readonly #parts: ContinuityParts;
   /** Rollouts that this connection holds and that had not settled when it last looked. */
   readonly #held = new Set<LiveResponse>();
+  /** By lane, what was shown to its end last: the next create of the lane tells that its client has seen it. */
+  readonly #unconfirmed = new Map<string | null, TurnResponse>();
 
   constructor(parts: ContinuityParts) {
     this.#parts = parts;
   }
 
   async begin(create: CreateFields, lane: string | null): Promise<Showing> {
+    this.#unconfirmed.delete(lane);
     this.#parts.host.requireOpen();
     const id = previousId(create['previous_response_id']);
     const parent = id === null ? null : parentTurn(this.#parts, id);
@@ -82,6 +85,7 @@ export class ShimContinuity implements Continuity, Holder {
     turn.end(view);
     host.turns.over(turn);
     host.adoption.shown(view.response, view.window.callIds);
+    this.#unconfirmed.set(turn.lane, turn);
     this.#letGo();
     if (turn.snapshot.status === 'failed') this.refused(create, turn.lane);
     else connection?.add(turn);
@@ -103,15 +107,38 @@ export class ShimContinuity implements Continuity, Holder {
     host.adoption.shown(response, window.callIds);
     const known = host.adoption.of(response);
     // Else its client has come back already.
-    if (known?.newest === turn) known.left = true;
+    if (known?.newest === turn) this.#awaited(known).left = true;
     host.holders.leave(response, this);
     this.#held.delete(response);
   }
 
   closed(): void {
+    this.#doubt();
     for (const rollout of this.#held) this.#parts.host.holders.leave(rollout, this);
     this.#held.clear();
     this.#parts.connection?.clear();
+  }
+
+  /**
+   * What was shown last may have been lost with the connection. Not so over HTTP, where a connection says nothing of its
+   * client: there the same history sent twice asks for a second sample.
+   */
+  #doubt(): void {
+    const { host, credential, connection } = this.#parts;
+    if (connection === null) return;
+    for (const turn of this.#unconfirmed.values()) {
+      const rollout = host.engine.get(turn.rolloutId, credential);
+      const known = rollout === null ? null : host.adoption.of(rollout);
+      if (known?.newest === turn) this.#awaited(known).uncertain = true;
+    }
+    this.#unconfirmed.clear();
+  }
+
+  /** An answer that ends while its client is away is kept for it as long as a rollout would live on. */
+  #awaited(known: Adoptable): Adoptable {
+    const { clock, limits } = this.#parts.host.engine;
+    known.until = clock.now() + limits.graceMsMax;
+    return known;
   }
 
   /** Another connection has adopted it. What this one still shows of it ends by itself. */
@@ -156,7 +183,7 @@ export class ShimContinuity implements Continuity, Holder {
       const overlap = from === null ? null : known.rollout.overlap(items, from);
       if (from === null || overlap === null) continue;
       const beyond = overlap.beyond.map((index): unknown => items[index]);
-      const window = windowFor(known, overlap, beyond);
+      const window = windowFor(known, overlap, { beyond, items, now: host.engine.clock.now() });
       if (window === null) continue;
       const answered = new Set(beyond.flatMap((item) => callIdIn(item) ?? []));
       const created = this.#createdFor(known.rollout, create);
@@ -180,7 +207,17 @@ export class ShimContinuity implements Continuity, Holder {
     });
     host.perTurn.add(rollout);
     const from = kept?.transcript.length ?? 0;
-    const known = { rollout, settings, parentId: id, from, newest: null, left: false, resuming: false };
+    const known = {
+      rollout,
+      settings,
+      parentId: id,
+      from,
+      newest: null,
+      left: false,
+      uncertain: false,
+      until: 0,
+      resuming: false,
+    };
     host.adoption.begun(known, create['prompt_cache_key']);
     const created = { ...rollout.created, id: host.engine.mintId('resp') };
     return this.#begun(this.#show(rollout, created, fromStart(kept), lane), known);
@@ -225,6 +262,7 @@ export class ShimContinuity implements Continuity, Holder {
     const { response } = showing.view;
     known.newest = showing.turn;
     known.left = false;
+    known.uncertain = false;
     host.turns.begun(showing.turn);
     host.holders.take(response, this);
     this.#letGo();
@@ -239,7 +277,7 @@ export class ShimContinuity implements Continuity, Holder {
 
   #createdFor(rollout: LiveResponse, create: CreateFields): ResponseObject {
     const { host } = this.#parts;
-    const { metadata } = parse(metadataSchema, create);
+    const metadata = create['metadata'] === undefined ? null : parse(metadataSchema, create).metadata;
     const previous_response_id = previousId(create['previous_response_id']);
     const request = { ...rollout.request, metadata, previous_response_id, generate: undefined };
     return createdObject(host.engine.mintId('resp'), request, host.unixSeconds());

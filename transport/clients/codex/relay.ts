@@ -67,6 +67,8 @@ export class Relay implements AsyncDisposable {
   readonly #upstreamPort: number;
   #door = new Checkpoint();
   #count = 0;
+  /** Connections up to this one are muted. */
+  #muted = 0;
 
   private constructor(upstreamPort: number) {
     this.#upstreamPort = upstreamPort;
@@ -144,6 +146,11 @@ export class Relay implements AsyncDisposable {
     await fetch(`http://127.0.0.1:${this.#upstreamPort}/healthz`);
   }
 
+  /** Loses what the server sends from now on to the connections there are. It still passes for the test. */
+  mute(): void {
+    this.#muted = this.#count;
+  }
+
   /** From now on a new connection waits at the door. */
   shut(): void {
     this.#door = new Checkpoint();
@@ -197,7 +204,10 @@ export class Relay implements AsyncDisposable {
     });
     client.on('close', () => upstream.destroy());
     upstream.on('close', () => client.destroy());
-    upstream.pipe(client);
+    upstream.on('data', (chunk: Buffer) => {
+      if (connection > this.#muted) client.write(chunk);
+    });
+    upstream.on('end', () => client.end());
     client.pipe(upstream);
   }
 
@@ -220,7 +230,12 @@ export class Relay implements AsyncDisposable {
         this.#note({ kind: 'event', connection, event: parsed(text) }),
       );
       given.on('data', (chunk: Buffer) => events.push(chunk));
-      given.pipe(answer);
+      given.on('data', (chunk: Buffer) => {
+        if (connection > this.#muted) answer.write(chunk);
+      });
+      given.on('end', () => {
+        if (connection > this.#muted) answer.end();
+      });
     });
     upstream.end(body);
     if (method === 'POST')

@@ -142,6 +142,29 @@ for (const arm of arms) {
       assertReceipts(lab, arm, false);
     });
 
+  // Over HTTP a connection says nothing of its client, so there the same history asks for a second sample.
+  if (transport === 'socket')
+    for (const [what, steps, announced] of [
+      ['turn', (held: Held) => [edit, { ...readBack, held }], 2],
+      ['rollout', (held: Held) => [edit, readBack, { commands: [], held }], 4],
+    ] as const)
+      test(`${named}: the end of a ${what} that the network lost on its way to Codex is shown to it again`, async () => {
+        const at = new Checkpoint();
+        await using lab = await CodexLab.start({ ...arm, steps: steps({ after: 'item', at }) });
+        const ends = (): number => lab.relay.events('response.completed').length;
+        const run = await lab.run(async () => {
+          await lab.relay.until(() => lab.relay.events('response.output_item.added').length === announced);
+          const before = ends();
+          lab.relay.mute();
+          at.open();
+          await lab.relay.until(() => ends() > before);
+          await lab.relay.cut();
+        });
+        assertDone(lab, run);
+        assertTransport(lab, arm, 2);
+        assertReceipts(lab, arm, false);
+      });
+
   test(`${named}: a connection cut while a tool runs is made up for`, async () => {
     await using gate = await Gate.make();
     await using lab = await CodexLab.start({
