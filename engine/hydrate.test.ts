@@ -103,3 +103,27 @@ test('a store that does not answer is waited for as long as any post stage', asy
   await refused;
   assert.equal(lab.clock.pending, 0);
 });
+
+test('a context that was compacted or truncated comes back without what stood for nothing any more', async () => {
+  const long = 'x'.repeat(100);
+  const compacting = { context_management: [{ type: 'compaction', compact_threshold: 150 }] };
+  for (const [fields, contextTokensMax] of [
+    [compacting, 400_000],
+    [{ truncation: 'auto' }, 450],
+  ] as const) {
+    const lab = new Lab(() => turn(say(long)), { contextTokensMax });
+    let kept = null;
+    let id = '';
+    for (const input of ['a', 'b', 'c', 'd']) {
+      const response = await lab.create({ input: `${input}${long}`, ...fields }, { kept });
+      ({ kept, id } = response);
+    }
+    const hydrated = await lab.engine.hydrate(id);
+    const items = hydrated?.transcript.items() ?? [];
+    assert.deepEqual(items.slice(-2), kept?.transcript.items().slice(-2));
+    const texts = items.map((item) => JSON.stringify('content' in item ? item.content : item));
+    const asked = texts.filter((text) => /^"[a-d]x/.test(text));
+    assert.equal(new Set(asked).size, asked.length, 'nothing comes back twice');
+    if ('context_management' in fields) assert.equal(items.length, kept?.transcript.length);
+  }
+});

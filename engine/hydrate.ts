@@ -4,7 +4,10 @@
  *   Y1  A Response goes on from a place in an earlier one, which may have gone on itself: of each Response no more is
  *       taken than the next one inherited.
  *   Y2  A conversation of which anything is missing is not found.
+ *   Y3  A compaction stands for everything before it. An output whose call is gone has gone with it.
  */
+import { answeredCallId, openedCallId } from './calls.js';
+import { compactedIn } from './protocol/compaction-item.js';
 import type { Item } from './protocol/items.js';
 import type { Store, StoredResponse, Tokenizer } from './ports.js';
 import { renderItem } from './render.js';
@@ -26,7 +29,7 @@ async function lineage(
     const stored = await store.load(next, credential, signal);
     if (stored === null || found.length === ancestorsMax) return null; // Y2
     found.push(stored);
-    next = stored.previous_response_id;
+    next = stored.inherited === 0 ? null : stored.previous_response_id;
   }
   return found.toReversed();
 }
@@ -39,7 +42,16 @@ function itemsThrough(responses: readonly StoredResponse[]): Item[] | null {
     items.length = inherited; // Y1
     for (const item of added) items.push(item);
   }
-  return items;
+  const compaction = items.findLastIndex((item) => compactedIn(item) !== null);
+  return withoutOrphans(items.slice(Math.max(0, compaction))); // Y3
+}
+
+function withoutOrphans(items: readonly Item[]): Item[] {
+  const opened = new Set(items.map(openedCallId));
+  return items.filter((item) => {
+    const answers = answeredCallId(item);
+    return answers === null || opened.has(answers);
+  });
 }
 
 /** @returns null where it is not stored whole, has failed, or belongs to another credential. */

@@ -17,7 +17,7 @@ import type { Timer } from './ports.js';
 import { nativeEvent } from './projection.js';
 import { ProtocolError, toProtocolError } from './protocol/errors.js';
 import { overlapOf, type Overlap } from './overlap.js';
-import { isSampled, type Item } from './protocol/items.js';
+import type { Item } from './protocol/items.js';
 import { parse } from './protocol/parse.js';
 import { appendInputSchema, type CreateRequest } from './protocol/requests.js';
 import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
@@ -175,9 +175,8 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   /** What its client has brought so far, oldest first: input and appends. */
   get inputItems(): readonly Item[] {
-    return this.#rollout
-      .known(this.#parts.kept?.transcript.length ?? 0)
-      .items.filter((item) => !isSampled(item));
+    const own = new Set<unknown>(this.snapshot().output.map(({ id }) => id));
+    return this.#rollout.added.filter((item) => !('id' in item) || !own.has(item.id));
   }
 
   /** The Response as it was created. */

@@ -38,10 +38,13 @@ export interface StoredResponse {
   readonly credential: string;
   /** The Response whose conversation it goes on with, as the engine knows it; null where it began one. */
   readonly previous_response_id: string | null;
-  /** How many items of that conversation it goes on from. */
+  /** How many items of that conversation it goes on from: none where it has taken them out since. */
   readonly inherited: number;
   readonly request: CreateRequest;
-  /** What this Response added to its conversation: its input, and what was sampled and answered. */
+  /**
+   * What this Response added to its conversation: its input, and what was sampled and answered. Where its context was
+   * shortened, what it has taken out again of that stands before what was left.
+   */
   readonly items: readonly Item[];
   readonly status: string;
 }

@@ -18,6 +18,7 @@ import {
 import { parse } from './protocol/parse.js';
 import { appendInputSchema, createRequestSchema, type CreateRequest } from './protocol/requests.js';
 import { renderStage } from './render-stage.js';
+import { callableTools } from './samplers/choice.js';
 import type { Sampler } from './samplers/sampler.js';
 import type { Stage } from './stages.js';
 
@@ -53,6 +54,24 @@ function refuseUnsupported(request: CreateRequest): void {
         });
 }
 
+/** A demand that no declared tool can meet would fail the turn. */
+function refuseIdleDemand({ tool_choice: choice, tools }: CreateRequest): void {
+  const declared = tools ?? [];
+  if (choice === 'required' && declared.length === 0)
+    throw new ProtocolError('invalid_value', 'tool_choice demands a call, and no tool is declared.', {
+      param: 'tool_choice',
+    });
+  if (typeof choice !== 'object' || choice === null || choice.type === 'allowed_tools') return;
+  if (!callableTools(declared).some(({ type, name }) => type === choice.type && name === choice.name))
+    throw new ProtocolError(
+      'invalid_value',
+      `tool_choice names "${choice.name}", which is not declared in tools.`,
+      {
+        param: 'tool_choice',
+      },
+    );
+}
+
 const validate: Stage = {
   name: 'validate',
   phases: ['pre', 'append'],
@@ -66,6 +85,7 @@ const validate: Stage = {
     }
     passage.request = parse(createRequestSchema, passage.raw);
     refuseUnsupported(passage.request);
+    refuseIdleDemand(passage.request);
     passage.newItems = passage.accept(passage.request.input);
   },
 };
@@ -177,14 +197,14 @@ function storeStage({ store }: StandardStageParts): Stage {
     reads: 'new',
     refuses: false,
     critical: true,
-    run({ responseId, credential, kept, request, outcome, signal }, items) {
+    run({ responseId, credential, kept, transcript, request, outcome, signal }, items) {
       if (request.store === false) return;
       const stored = {
         id: responseId,
         credential,
         // Not the id the request names: that may be one of several responses of the same rollout.
         previous_response_id: kept?.responseId ?? null,
-        inherited: kept?.transcript.length ?? 0,
+        inherited: transcript.length,
         request,
         items,
         status: outcome?.status ?? 'failed',

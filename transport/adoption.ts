@@ -105,8 +105,11 @@ export function windowFor(
   }: { readonly beyond: readonly unknown[]; readonly items: readonly unknown[]; readonly now: number },
 ): Pick<Window, 'first' | 'outputItems'> | null {
   const { handOffs, settlement, suspended } = rollout;
+  // What comes before the newest turn's own items the client has had, or has never heard of.
   const after = (handOff: LiveResponse['handOffs'][number] | undefined) =>
-    keptFrom(rollout, { first: handOff === undefined ? 2 : handOff.number + 1, outputItems });
+    outputItems < (handOff?.outputItems ?? 0)
+      ? null
+      : keptFrom(rollout, { first: handOff === undefined ? 2 : handOff.number + 1, outputItems });
   if (suspended && unseen === 0)
     return beyond.length > 0 ? { first: rollout.lastNumber + 1, outputItems } : null;
   // A call in the history is this rollout's own; without one it may be another client that asks the same.
@@ -134,6 +137,6 @@ export function callIdIn(item: unknown): string | null {
   return isTyped(item) ? (answeredCallId(item) ?? openedCallId(item)) : null;
 }
 
-function isTyped(item: unknown): item is { readonly type: string } {
+export function isTyped(item: unknown): item is { readonly type: string } {
   return typeof item === 'object' && item !== null && 'type' in item && typeof item.type === 'string';
 }

@@ -102,7 +102,7 @@ for (const { name, start } of adapters) {
 }
 
 for (const { name, start } of wireAdapters) {
-  test(`${name}: a ping is answered behind a full buffer`, async () => {
+  test(`${name}: a ping is answered behind a full buffer (B94)`, async () => {
     const application = new TApplication();
     await using server = await start(application);
     const client = await server.connect('/');
@@ -173,7 +173,7 @@ test('node: a socket that answers no ping for two ticks is dropped', async () =>
   assert.equal((await client.closed).code, 1006);
 });
 
-test('any byte that arrives between two pings is a sign of life, also inside a frame', () => {
+test('any byte that arrives between two pings is a sign of life, also inside a frame (B98)', () => {
   const slow = new Pulse();
   for (let bytes = 300; bytes < 3_000; bytes += 300) assert.equal(slow.beat(bytes), true);
   const silent = new Pulse();

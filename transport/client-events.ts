@@ -166,15 +166,20 @@ const objectSchema = z.custom<Readonly<Record<string, unknown>>>();
 /** The fields of an append that is a request of its own. */
 export const appendBodySchema = schemas['response.append'].omit({ type: true, response_id: true });
 
+const wholeNumber = z
+  .string()
+  .regex(/^-?\d{1,15}$/, 'expected a whole number')
+  .transform(Number);
+
 const querySchema = z.object({
   stream: z
     .enum(['true', 'false'])
     .default('false')
     .transform((word) => word === 'true'),
-  starting_after: z.coerce.number().int().min(-1).optional(),
+  starting_after: wholeNumber.pipe(z.number().min(-1)).optional(),
   order: z.enum(['asc', 'desc']).default('desc'),
   after: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
+  limit: wholeNumber.pipe(z.number().min(1).max(100)).default(20),
 });
 
 /** Which part of a list is asked for. */

@@ -29,8 +29,8 @@ export interface Continuity {
   refused(create: CreateFields, lane: string | null): void;
   /** Its client has gone before its end. */
   left(showing: Showing): void;
-  /** The connection is closed, its state goes. */
-  closed(): void;
+  /** The connection is closed, its state goes. Broken: what was shown last may not have arrived. */
+  closed(broken: boolean): void;
 }
 
 export interface ContinuityParts {

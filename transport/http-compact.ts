@@ -17,8 +17,12 @@ function withTrigger(input: unknown): unknown[] {
 }
 
 /** @throws ProtocolError where a create of the same fields would be refused. */
-export async function compactInput({ host, credential }: NativeParts, fields: CreateFields): Promise<Answer> {
+export async function compactInput(
+  { host, credential, exchange }: NativeParts,
+  body: CreateFields,
+): Promise<Answer> {
   host.requireOpen();
+  const fields = host.turns.items.resolve(credential, body);
   const where = { host, credential, connection: null };
   const kept = await keptOf(where, previousId(fields['previous_response_id']));
   const response = await host.engine.create(
@@ -26,6 +30,9 @@ export async function compactInput({ host, credential }: NativeParts, fields: Cr
     { credential, kept, handOff: 'complete' },
   );
   host.perTurn.add(response);
+  const leave = (): void => response.cancel('disconnected');
+  if (exchange.gone.aborted) leave();
+  else exchange.gone.addEventListener('abort', leave, { once: true });
   const { outcome } = await response.settled;
   if (outcome.status === 'failed') throw new ProtocolError(outcome.code, outcome.message);
   const { id, created_at, output, usage } = response.snapshot();

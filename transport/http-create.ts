@@ -68,7 +68,7 @@ export async function answerTurn(parts: CreateParts, create: CreateFields): Prom
     continuity.refused(fields, null);
     throw fault;
   } finally {
-    if (exchange.gone.aborted) continuity.closed();
+    if (exchange.gone.aborted) continuity.closed(false);
   }
   if (create['stream'] === true) return streamTurn(parts, fields, showing);
   try {
@@ -76,7 +76,7 @@ export async function answerTurn(parts: CreateParts, create: CreateFields): Prom
   } finally {
     if (showing.view.over) continuity.ended(fields, showing);
     else continuity.left(showing);
-    continuity.closed();
+    continuity.closed(false);
   }
   return answerFor(showing);
 }
@@ -95,11 +95,11 @@ function streamTurn(
     view: showing.view,
     onEnd: () => {
       continuity.ended(fields, showing);
-      continuity.closed();
+      continuity.closed(false);
     },
     onLeft: () => {
       continuity.left(showing);
-      continuity.closed();
+      continuity.closed(false);
     },
   });
   return stream.begin();

@@ -9,9 +9,9 @@ import {
 import { isOpaque } from '../engine/protocol/items.js';
 import { readQuery, type ItemQuery } from './client-events.js';
 import type { Design } from './designs.js';
-import { json, responseNotFound } from './http-answer.js';
+import { json } from './http-answer.js';
 import { shown } from './http-create.js';
-import { hold, requireNative, type NativeParts } from './native-http.js';
+import { hold, requireKnown, requireNative, type NativeParts } from './native-http.js';
 import { SseStream } from './sse.js';
 import type { Answer, StreamAnswer } from './socket.js';
 import type { TurnResponse } from './turn-response.js';
@@ -23,10 +23,7 @@ type Found = { readonly turn: TurnResponse } | { readonly response: LiveResponse
 function find({ host, credential }: NativeParts, id: string): Found {
   const turn = host.turns.get(id, credential);
   if (turn !== null) return { turn };
-  const response = host.engine.get(id, credential);
-  // One that is still being admitted has no log yet; one of a per-turn design is known by its turn alone.
-  if (response === null || response.lastNumber < 0 || host.perTurn.has(response)) throw responseNotFound(id);
-  return { response };
+  return { response: requireKnown({ host, credential }, id) };
 }
 
 function snapshotOf(found: Found): ResponseObject {

@@ -107,7 +107,7 @@ export class Http {
 
   async #inputTokens(asked: Asked): Promise<Answer> {
     const { host, credential, exchange } = asked;
-    const fields = this.#bodyOf(asked);
+    const fields = host.turns.items.resolve(credential, this.#bodyOf(asked));
     const where = { host, credential, connection: null };
     const kept = await keptOf(where, previousId(fields['previous_response_id']));
     const input_tokens = await host.engine.countInput(fields, kept, exchange.gone);

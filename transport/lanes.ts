@@ -80,7 +80,7 @@ export class Lanes implements Dialect {
     this.#queued = 0;
   }
 
-  onClosed(): void {
+  onClosed(broken: boolean): void {
     for (const lane of this.#lanes.values()) {
       lane.waiting.length = 0;
       if (lane.showing !== null) this.#continuity.left(lane.showing);
@@ -88,7 +88,7 @@ export class Lanes implements Dialect {
     }
     this.#held.clear();
     this.#steering.closed();
-    this.#continuity.closed();
+    this.#continuity.closed(broken);
   }
 
   #enqueue(event: CreateEvent): void {

@@ -3,6 +3,8 @@
  * the key may append, unless a socket holds the Response.
  */
 import { ProtocolError, type LiveResponse } from '../engine/index.js';
+import { parse } from '../engine/protocol/parse.js';
+import { appendBodySchema } from './client-events.js';
 import type { CreateFields } from './continuity.js';
 import { admitNative, appendedTo, lostError, supersededError } from './native.js';
 import type { Design } from './designs.js';
@@ -64,9 +66,23 @@ export async function createNative(
     throw new ProtocolError('invalid_value', 'A create of the append design is a stream: send stream:true.', {
       param: 'stream',
     });
-  const { host, credential } = parts;
-  const response = await admitNative({ host, credential, design }, create);
-  return hold(parts, response, -1);
+  return hold(parts, await admittedOnce(parts, design, create), -1);
+}
+
+const eventIdSchema = appendBodySchema.pick({ event_id: true });
+
+/** A create that is sent again under its `event_id` is the Response that it made. */
+async function admittedOnce(
+  { host, credential }: NativeParts,
+  design: Design,
+  create: CreateFields,
+): Promise<LiveResponse> {
+  const { event_id: eventId } = parse(eventIdSchema, { event_id: create['event_id'] });
+  const known = host.creates.find(credential, eventId);
+  if (known !== null) return requireKnown({ host, credential }, await known);
+  const made = admitNative({ host, credential, design }, create);
+  host.creates.remember(credential, eventId, made);
+  return made;
 }
 
 /** Streams a Response of the append design from after that number, and holds it unless a socket does. */
@@ -93,13 +109,22 @@ export async function appendNative(
   return json(200, await appendedTo(response, body));
 }
 
-/** @throws ProtocolError for an unknown one, another caller's, a per-turn one, or one that a socket holds. */
-export function requireNative(
-  { host, credential }: Pick<NativeParts, 'host' | 'credential'>,
-  id: string,
-): LiveResponse {
+type Caller = Pick<NativeParts, 'host' | 'credential'>;
+
+/**
+ * @throws ProtocolError for an unknown one, another caller's, a per-turn one, and one that is still being admitted: it has
+ * no log yet.
+ */
+export function requireKnown({ host, credential }: Caller, id: string): LiveResponse {
   const response = host.engine.get(id, credential);
   if (response === null || response.lastNumber < 0 || host.perTurn.has(response)) throw responseNotFound(id);
+  return response;
+}
+
+/** @throws ProtocolError also for one that a socket holds. */
+export function requireNative(caller: Caller, id: string): LiveResponse {
+  const { host } = caller;
+  const response = requireKnown(caller, id);
   if (response.settlement === null && heldBySocket(host, response))
     throw new ProtocolError(
       'not_attached',

@@ -56,19 +56,22 @@ export class OpenStream implements Stream {
     wire.end();
   }
 
+  cut(): void {
+    const wire = this.#wire;
+    if (wire === null) return;
+    this.gone();
+    wire.cut();
+  }
+
   drained(): Promise<void> {
     return this.measure() ? Promise.resolve() : this.#buffer.hasRoom();
   }
 
   /** For the adapter: the buffer has drained. True where more may be sent; a stream that is over takes anything. */
   measure(): boolean {
-    const wire = this.#wire;
-    if (wire === null) return true;
-    const verdict = this.#buffer.measure(wire.bufferedBytes());
-    if (verdict === 'overrun') {
-      this.gone();
-      wire.cut();
-    }
+    if (this.#wire === null) return true;
+    const verdict = this.#buffer.measure(this.#wire.bufferedBytes());
+    if (verdict === 'overrun') this.cut();
     return verdict === 'room';
   }
 

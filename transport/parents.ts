@@ -43,7 +43,8 @@ export class ConnectionCache {
   }
 
   get(id: string): TurnResponse | null {
-    return this.#responses.get(id) ?? null;
+    const response = this.#responses.get(id);
+    return response === undefined || response.deleted ? null : response;
   }
 
   /** One that has ended. What it leaves may be gone already, if it was shown very late. */
@@ -101,6 +102,7 @@ export class TurnResponses {
   }
 
   remove(response: TurnResponse): void {
+    response.deleted = true;
     this.#stored.delete(response.id);
   }
 }

@@ -119,7 +119,7 @@ export class Server implements Application {
       design.dialect === 'append' ? new AppendDialect(parts) : new Lanes(parts, this.#continuityOf(design)),
     );
     this.host.sessions.add(session);
-    return () => session.closed();
+    return (code) => session.closed(code);
   }
 
   answer(exchange: Exchange): Answer | StreamAnswer | Promise<Answer | StreamAnswer> {

@@ -20,8 +20,8 @@ export interface Dialect {
   onEvent(event: ClientEvent): void;
   /** The server is on its way out: what has not started need not wait for its refusal. */
   onDraining?(): void;
-  /** The socket is gone. */
-  onClosed(): void;
+  /** The socket is gone. Broken: without a word of its client, so that what was sent last may not have arrived. */
+  onClosed(broken: boolean): void;
 }
 
 export interface DialectParts {
@@ -101,20 +101,20 @@ export class Session {
       this.#outbox.flush();
     }
     this.#socket.close(code, reason);
-    this.#leave();
+    this.#leave(true);
   }
 
-  /** The socket has closed, by whichever side. */
-  closed(): void {
+  /** The socket has closed, by whichever side, with that code. */
+  closed(code: number): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#leave();
+    this.#leave(code === 1006);
   }
 
-  #leave(): void {
+  #leave(broken: boolean): void {
     this.#age[Symbol.dispose]();
     this.#outbox.end();
-    this.#dialect.onClosed();
+    this.#dialect.onClosed(broken);
     this.#host.sessions.delete(this);
   }
 

@@ -20,6 +20,7 @@ import {
 import { parse } from '../engine/protocol/parse.js';
 import { createRequestSchema } from '../engine/protocol/requests.js';
 import { beginningFor, callIdIn, windowFor, type Adoptable } from './adoption.js';
+import { itemsOf, resumes, type Asked } from './asked.js';
 import { keptOf, parentTurn, previousId } from './continuation.js';
 import type { Continuity, ContinuityParts, CreateFields, Showing } from './continuity.js';
 import type { Holder } from './holders.js';
@@ -27,31 +28,6 @@ import { settingsKey } from './settings.js';
 import { fromStart, TurnResponse, type Window } from './turn-response.js';
 
 const metadataSchema = createRequestSchema.pick({ metadata: true });
-
-/** A create, and what is read of it before it is known what becomes of it. */
-interface Asked {
-  readonly create: CreateFields;
-  readonly lane: string | null;
-  readonly settings: string;
-  /** What it names as its parent, found or not. */
-  readonly id: string | null;
-  readonly parent: TurnResponse | null;
-  /** Its input where that is a list or a text, as a list; else null, for the engine to refuse. */
-  readonly items: readonly unknown[] | null;
-}
-
-function itemsOf(input: unknown): readonly unknown[] | null {
-  if (input === undefined) return [];
-  if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
-  return Array.isArray(input) ? input : null;
-}
-
-/** Whether a resume can take that item: an answer, a copy of a call beside it, a message of the client's side. */
-function resumes(item: unknown): boolean {
-  if (typeof item !== 'object' || item === null) return true; // The append refuses it.
-  if ('role' in item) return item.role !== 'assistant';
-  return callIdIn(item) !== null;
-}
 
 export class ShimContinuity implements Continuity, Holder {
   readonly #parts: ContinuityParts;
@@ -112,20 +88,16 @@ export class ShimContinuity implements Continuity, Holder {
     this.#held.delete(response);
   }
 
-  closed(): void {
-    this.#doubt();
+  closed(broken: boolean): void {
+    if (broken) this.#doubt();
     for (const rollout of this.#held) this.#parts.host.holders.leave(rollout, this);
     this.#held.clear();
     this.#parts.connection?.clear();
   }
 
-  /**
-   * What was shown last may have been lost with the connection. Not so over HTTP, where a connection says nothing of its
-   * client: there the same history sent twice asks for a second sample.
-   */
+  /** What was shown last may have been lost with the connection. */
   #doubt(): void {
-    const { host, credential, connection } = this.#parts;
-    if (connection === null) return;
+    const { host, credential } = this.#parts;
     for (const turn of this.#unconfirmed.values()) {
       const rollout = host.engine.get(turn.rolloutId, credential);
       const known = rollout === null ? null : host.adoption.of(rollout);
@@ -166,7 +138,12 @@ export class ShimContinuity implements Continuity, Holder {
     const rollout = parent === null ? null : this.#suspendedAt(parent);
     const known = rollout === null ? null : this.#parts.host.adoption.of(rollout);
     if (parent === null || rollout === null || known?.settings !== settings || known.resuming) return null;
-    if (create['generate'] === false || items === null || !items.every(resumes)) return null;
+    if (
+      create['generate'] === false ||
+      items === null ||
+      !items.every((item) => resumes(item, parent.kept?.owed ?? []))
+    )
+      return null;
     const inputFrom = parent.kept?.transcript.length ?? 0;
     const window = { first: rollout.lastNumber + 1, outputItems: parent.outputItemsAfter, inputFrom };
     const showing = this.#show(rollout, this.#createdFor(rollout, create), window, lane);
@@ -231,7 +208,7 @@ export class ShimContinuity implements Continuity, Holder {
     const owed = parent.kept?.owed ?? [];
     if (owed.length === 0 || items?.some((item) => owed.includes(callIdIn(item) ?? '')) === true) return null;
     const rollout = this.#rolloutAt(parent);
-    return rollout === null || rollout.settlement === null ? null : rollout.kept;
+    return rollout?.settlement?.turns === parent.turn ? rollout.kept : null;
   }
 
   /**

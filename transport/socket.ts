@@ -64,6 +64,8 @@ export interface Stream {
   send(texts: readonly string[]): boolean;
   /** Ends the answer; what was sent before still goes out. */
   end(): void;
+  /** Breaks the connection, so that its client can tell this from an end. */
+  cut(): void;
   /** Resolves when the buffer is below its bound again, or the stream is over. */
   drained(): Promise<void>;
 }

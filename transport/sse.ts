@@ -92,8 +92,11 @@ export class SseStream {
       wrap: sseText,
       clock,
       limits,
-      // A stream has no close code: the client sees it end without its end mark.
-      close: () => this.#end(),
+      // A stream has no close code: its client sees the connection break.
+      close: () => {
+        stream.cut();
+        outbox.end();
+      },
       sent: (texts, characters) => host.traffic.sent(texts, characters),
     });
     this.#outbox = outbox;

@@ -3,7 +3,6 @@
  * from. It holds no log: the rollout is found by its id for as long as the engine keeps it.
  */
 import {
-  isSampled,
   VirtualResponse,
   type Item,
   type Kept,
@@ -11,6 +10,7 @@ import {
   type ResponseObject,
 } from '../engine/index.js';
 import { answeredCallId } from '../engine/calls.js';
+import type { Entry } from '../engine/transcript.js';
 import { WindowView, type WindowShown } from './view.js';
 
 export interface Window {
@@ -44,6 +44,8 @@ export class TurnResponse {
   kept: Kept | null = null;
   /** The turn whose hand-off ended it; null where the rollout ended with it. */
   turn: number | null = null;
+  /** Its client has deleted it: nothing may be continued from it. */
+  deleted = false;
   /** Output items of the rollout through it. */
   outputItemsAfter = 0;
   readonly #created: ResponseObject;
@@ -69,7 +71,9 @@ export class TurnResponse {
 
   /** What its create brought, whoever wrote it. Empty while it runs. */
   get inputItems(): readonly Item[] {
-    return this.kept?.transcript.items(this.#window.inputFrom).filter((item) => !isSampled(item)) ?? [];
+    const own = new Set<unknown>(this.snapshot.output.map(({ id }) => id));
+    const items = this.kept?.transcript.items(this.#window.inputFrom) ?? [];
+    return items.filter((item) => !('id' in item) || !own.has(item.id));
   }
 
   /** What a reader is shown, from its first event on. */
@@ -96,8 +100,11 @@ function withAnswers(kept: Kept, window: VirtualResponse, response: LiveResponse
   const due = new Set(window.requiredInput.map((stub) => stub.call_id));
   const owed = kept.owed.filter((callId) => due.has(callId));
   if (owed.length === kept.owed.length) return kept;
-  const given = new Set(kept.owed.filter((callId) => !due.has(callId)));
-  const since = [...response.kept.transcript.entries(kept.transcript.length), ...response.received];
-  const answers = since.filter(({ item }) => given.has(answeredCallId(item) ?? ''));
-  return { ...kept, transcript: kept.transcript.extend(answers), owed };
+  const given = new Map<string, Entry>();
+  // After an early end what was received stands in the transcript and in the ledger.
+  for (const entry of [...response.kept.transcript.entries(kept.transcript.length), ...response.received]) {
+    const callId = answeredCallId(entry.item);
+    if (callId !== null && kept.owed.includes(callId) && !due.has(callId)) given.set(callId, entry);
+  }
+  return { ...kept, transcript: kept.transcript.extend([...given.values()]), owed };
 }

@@ -73,8 +73,11 @@ export function writeAnswer(
   response.writeStatus(`${answer.status} ${STATUS_CODES[answer.status] ?? ''}`);
   response.writeHeader('content-type', answer.contentType);
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.writeHeader(name, value);
-  if (method === 'HEAD') response.endWithoutBody(Buffer.byteLength(answer.body), closeConnection);
-  else response.end(answer.body, closeConnection);
+  if (method === 'HEAD') {
+    // The library drops the connection behind an answer without a body; its client has to know.
+    response.writeHeader('connection', 'close');
+    response.endWithoutBody(Buffer.byteLength(answer.body), true);
+  } else response.end(answer.body, closeConnection);
 }
 
 class UwsReply implements Reply {

@@ -1,5 +1,6 @@
 /** What a reader is shown of a Response's log: the whole of it as one Response, or a window as a response of its own. */
 import type { LiveResponse, LogEntry, ServerEvent, VirtualResponse } from '../engine/index.js';
+import { errorCodes, type ErrorCode } from '../engine/protocol/errors.js';
 import { eventText, itemText, laneTail, responseTail, type Put } from './frames.js';
 
 export interface View {
@@ -48,12 +49,16 @@ export interface WindowShown {
   readonly faultFirst: boolean;
 }
 
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCodes, code);
+}
+
 /** Flat and nested, because one half of the clients reads the one and the other half the other. */
-function faultOf(event: Extract<ServerEvent, { type: 'response.failed' }>) {
-  const { code = 'server_error', message = '' } = event.response.error ?? {};
+function faultOf({ sequence_number, response }: Extract<ServerEvent, { type: 'response.failed' }>) {
+  const { code = 'server_error', message = '' } = response.error ?? {};
+  const [status, type] = isErrorCode(code) ? errorCodes[code] : errorCodes.server_error;
   const flat = { code, message, param: null };
-  const { sequence_number } = event;
-  return { type: 'error', sequence_number, ...flat, error: { type: 'server_error', ...flat } };
+  return { type: 'error', status, sequence_number, ...flat, error: { type, ...flat } };
 }
 
 /** The per-turn designs: a window of the log as one response, numbered from 0. */

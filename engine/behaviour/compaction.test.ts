@@ -7,8 +7,8 @@ import { call, callIdsOf, eventsOf, Lab, message, output, refusal, say, turn } f
 
 const compacting = { context_management: [{ type: 'compaction', compact_threshold: 200 }] };
 
-function types(output: ResponseObject['output']): string[] {
-  return output.map(({ type }) => type);
+function types(items: ResponseObject['output']): string[] {
+  return items.map(({ type }) => type);
 }
 
 test('above its threshold the context is compacted before the next turn, and the newest turn stays whole', async () => {

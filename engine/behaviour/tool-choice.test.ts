@@ -6,7 +6,17 @@ import { VirtualClock } from '../clock.js';
 import { Engine } from '../engine.js';
 import type { CreateRequestInput } from '../protocol/requests.js';
 import type { SampledStart, SamplerEvent } from '../samplers/sampler.js';
-import { call, callIdsOf, eventsOfType, Lab, output, say, turn, unitTokenizer } from '../testing/lab.js';
+import {
+  call,
+  callIdsOf,
+  eventsOfType,
+  Lab,
+  output,
+  refusal,
+  say,
+  turn,
+  unitTokenizer,
+} from '../testing/lab.js';
 
 const tools: CreateRequestInput['tools'] = [
   { type: 'function', name: 'f' },
@@ -153,4 +163,17 @@ test('without parallel calls a model’s further ones are dropped whole', async 
     [0, 1],
   );
   response.cancel();
+});
+
+test('a demand that no declared tool can meet is refused before anything is sampled, and names the field', async () => {
+  const declared = { tools: [{ type: 'function', name: 'ls' }] };
+  for (const request of [
+    { tool_choice: 'required' },
+    { tool_choice: { type: 'function', name: 'rm' }, ...declared },
+    { tool_choice: { type: 'custom', name: 'ls' }, ...declared },
+  ]) {
+    const lab = new Lab([turn(say('x'))]);
+    const { code, param } = await refusal(lab.create(request));
+    assert.deepEqual([code, param, lab.turns.length], ['invalid_value', 'tool_choice', 0]);
+  }
 });

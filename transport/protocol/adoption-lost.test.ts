@@ -9,9 +9,10 @@ const script = [turn(call('ls')), turn(call('cat')), turn(say('done'))];
 const unstored = { store: false };
 
 overEveryWire(
-  'the end of a turn that was lost with its socket is shown again, and on a socket that lives it is sampled again',
+  'the end of a turn that was lost with its socket is shown again; on a socket that lives, and after one that was closed, it is sampled again',
   async (wire) => {
-    for (const isLost of [true, false]) {
+    for (const end of ['broken', 'closed', 'alive'] as const) {
+      const isLost = end === 'broken';
       await using serving = await wire.serve(script);
       await using first = await serving.connect({ design: 'shim' });
       const [lsId] = callIds(await first.turn(unstored));
@@ -21,12 +22,11 @@ overEveryWire(
         output(lsId, 'etc'),
       ];
       const sent = await first.turn({ ...unstored, input: history });
-      if (isLost) {
-        first.drop();
-        await serving.closings.next();
-      }
+      if (end === 'broken') first.drop();
+      if (end === 'closed') first.close();
+      if (end !== 'alive') await serving.closings.next();
       await using second = await serving.connect({ design: 'shim' });
-      const again = await (isLost ? second : first).turn({ ...unstored, input: history });
+      const again = await (end === 'alive' ? first : second).turn({ ...unstored, input: history });
       checkStream(again);
       assert.equal(again.at(-1)?.type, 'response.completed');
       const { stageRuns } = serving.lab.engine;

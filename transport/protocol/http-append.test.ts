@@ -84,7 +84,7 @@ overEveryWire(
     const body = (input: unknown, more = {}) => ({ input, ...more });
     for (const [asked, status, code, param] of [
       [body([output('call_x', 'x')]), 400, 'unknown_call_id', 'input[0].call_id'],
-      [body([output(String(item.id), 'x')]), 400, 'unknown_call_id', 'input[0].call_id'],
+      [body([output(item.id, 'x')]), 400, 'unknown_call_id', 'input[0].call_id'],
       [body([output(b, 'x'), output('call_x', 'x')]), 400, 'unknown_call_id', 'input[1].call_id'],
       [body([output(b, 'x'), output(b, 'y')]), 409, 'call_already_answered', 'input[1].call_id'],
       [body([output(a, 'other')]), 409, 'call_already_answered', 'input[0].call_id'],
@@ -179,5 +179,30 @@ overEveryWire(
       assert.equal(end?.response.id, id);
     }
     assert.equal(serving.response(id).settlement?.turns, 3);
+  },
+);
+
+overEveryWire(
+  'a create sent again under its event_id is the same rollout, from its first event on, for its own caller',
+  async (wire) => {
+    await using serving = await wire.serve(script, { keys: ['alice', 'bob'] });
+    const http = serving.http({ ...append, key: 'alice' });
+    const first = await http.stream({ event_id: 'task' });
+    const { response_id: id } = await first.until('response.done');
+    first.stream.drop();
+    const again = await http.stream({ event_id: 'task', input: 'whatever is asked now' });
+    assert.equal((await again.until('response.done')).response_id, id);
+    assert.deepEqual(again.taken, first.taken);
+    await using peer = await serving.connect({ key: 'alice' });
+    peer.send({ type: 'response.create', event_id: 'task', model: 'm' });
+    assert.equal((await peer.until('response.created')).response.id, id, 'on a socket too');
+    const other = await serving.http({ ...append, key: 'bob' }).stream({ event_id: 'task' });
+    assert.notEqual((await other.until('response.created')).response.id, id);
+    const refused = await http.refusedStream({ event_id: 'wrong', model: undefined });
+    assert.equal(refused.error.param, 'model');
+    await (await http.stream({ event_id: 'wrong' })).until('response.done');
+    for (const event_id of ['', 7, 'x'.repeat(257)])
+      assert.deepEqual(refusalOf(await http.refusedStream({ event_id })), [400, 'invalid_value', 'event_id']);
+    assert.equal(serving.lab.engine.liveCount, 3);
   },
 );

@@ -127,9 +127,12 @@ overEveryWire(
 for (const design of ['append', 'chain', 'shim', 'replay'])
   overEveryWire(`${design}: a socket, a stream and JSON say the same (P23)`, async (wire) => {
     const said: unknown[][] = [];
+    const thought = { type: 'reasoning', summary: 'two words' } as const;
+    // The append design would wait for its client.
+    const items = [thought, say('text'), ...(design === 'append' ? [] : [call('ls', '{"a":1}'), call('ls')])];
     const fields = { metadata: { a: 'b' }, tools: [{ type: 'function', name: 'ls' }] };
     for (const route of ['socket', 'lane', 'stream', 'json']) {
-      await using serving = await wire.serve([turn(say('text'))]);
+      await using serving = await wire.serve([turn(...items)]);
       const http = serving.http({ design });
       await using peer = await serving.connect({ design });
       if (route === 'socket') said.push(await peer.turn(fields));

@@ -186,13 +186,34 @@ overEveryWire(
     for (const events of streams) await events.until('response.created');
     const waiting = perTurn.map((design) => serving.http({ design }).create());
     while (serving.lab.turns.length < 6) await new Promise(setImmediate);
-    const drained = serving.server.drain();
+    const drained = serving.server.drain().then(() => serving.listening[Symbol.asyncDispose]());
     for (const design of [...perTurn, 'append'] as const)
       assert.equal((await serving.http({ design }).refusedStream({})).error.code, 'server_shutting_down');
     await serving.lab.clock.advance(5000);
     await drained;
-    await serving.listening[Symbol.asyncDispose]();
     for (const events of streams) assert.equal((await events.rest()).at(-1)?.type, 'response.completed');
     for (const told of await Promise.all(waiting)) assert.equal(told.response.status, 'completed');
+  },
+);
+
+overEveryWire(
+  'what the way out has no time for is told its end before its connection goes (B100)',
+  async (wire) => {
+    await using serving = await wire.serve(() => turn(say('done')), {
+      firstTokenMs: 100_000,
+      limits: { shutdownMsMax: 1000 },
+    });
+    const streams = await Promise.all(perTurn.map((design) => serving.http({ design }).stream()));
+    for (const events of streams) await events.until('response.created');
+    const waiting = perTurn.map((design) => serving.http({ design }).create());
+    while (serving.lab.turns.length < 6) await new Promise(setImmediate);
+    const drained = serving.server.drain().then(() => serving.listening[Symbol.asyncDispose]());
+    await serving.lab.clock.advance(1000);
+    await drained;
+    for (const events of streams) {
+      const [end] = ofType(await events.rest(), 'response.incomplete');
+      assert.deepEqual(end?.response.incomplete_details, { reason: 'cancelled' });
+    }
+    for (const told of await Promise.all(waiting)) assert.equal(told.response.status, 'cancelled');
   },
 );

@@ -6,6 +6,13 @@ import type { Told } from '../testing/http-peer.js';
 import { overEveryWire } from '../testing/wire.js';
 
 const script = [turn(say('let me look'), call('ls')), turn(say('done'))];
+
+function callIn(items: readonly object[] = []): string {
+  const [callId] = items.flatMap((item) => ('call_id' in item ? [item.call_id] : []));
+  assert.ok(typeof callId === 'string');
+  return callId;
+}
+
 const designs = ['append', 'chain', 'shim', 'replay'] as const;
 
 function refusalOf(told: Told): unknown[] {
@@ -99,7 +106,10 @@ overEveryWire(
       if (design !== 'append')
         assert.equal((await http.get(responseId)).response.status, 'completed', 'JSON has missed nothing');
     }
-    assert.deepEqual(asked.map(refusalOf), Array(4).fill([410, 'replay_expired', 'starting_after']));
+    assert.deepEqual(
+      asked.map(refusalOf),
+      designs.map(() => [410, 'replay_expired', 'starting_after']),
+    );
     const http = serving.http({ design: 'chain' });
     const { id } = (await Promise.all([http.create(), serving.lab.clock.advance(60_000)]))[0].response;
     for (let count = 0; count < 3; count++)
@@ -122,7 +132,7 @@ overEveryWire('what a response was asked is listed, in order and page by page', 
     const first = events === null ? (await http.create({ input })).response : null;
     const id = first?.id ?? (await events?.until('response.created'))?.response.id ?? '';
     const done = await events?.until('response.done');
-    const callId = String(first?.output[1]?.['call_id'] ?? done?.required_input[0]?.call_id);
+    const callId = done?.required_input[0]?.call_id ?? callIn(first?.output);
     interface Listed {
       readonly object: string;
       readonly data: readonly {
@@ -184,5 +194,14 @@ overEveryWire('a count is what a create of the same fields reads', async (wire) 
   const after = await counted(next);
   const second = (await http.create(next)).response;
   assert.deepEqual(after, { object, input_tokens: second.usage?.input_tokens });
-  assert.equal(serving.lab.engine.stageRuns['pre.validate']?.runs, 2, 'a count admits nothing');
+  const referring = {
+    ...fields,
+    input: [{ type: 'item_reference', id: second.output[0]?.id }, message('x')],
+  };
+  const referred = await counted(referring);
+  assert.deepEqual(referred, {
+    object,
+    input_tokens: (await http.create(referring)).response.usage?.input_tokens,
+  });
+  assert.equal(serving.lab.engine.stageRuns['pre.validate']?.runs, 3, 'a count admits nothing');
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { say, turn } from '../../engine/testing/lab.js';
 import { ofType } from '../testing/events.js';
 import type { Told } from '../testing/http-peer.js';
+import type { Body } from '../loopback.js';
 import { overEveryWire, type Serving } from '../testing/wire.js';
 
 function refusalOf(told: Told): unknown[] {
@@ -133,6 +134,13 @@ overEveryWire(
         assert.equal(told.error.code, 'method_not_allowed');
         for (const name of allow.split(', ')) assert.ok(told.error.message.includes(name));
       }
+    if (wire.name === 'loopback')
+      for (const method of ['constructor', '__proto__', 'toString', 'get', 'x'.repeat(1000)])
+        assert.equal(
+          (await http.ask(method, '/v1/models')).status,
+          405,
+          'a method of every object is none of HTTP',
+        );
   },
 );
 
@@ -151,13 +159,9 @@ overEveryWire('HEAD is answered as GET without the body, and never takes a strea
   assert.equal((await http.ask('HEAD', '/v1/responses/resp_x')).status, 404);
 });
 
-async function statesOf(
-  serving: Serving,
-  body: Parameters<typeof Buffer.from>[0] | string[],
-  type = '',
-): Promise<unknown[]> {
+async function statesOf(serving: Serving, body: Body, type = ''): Promise<unknown[]> {
   const http = serving.http({ design: 'chain', headers: type === '' ? {} : { 'content-encoding': type } });
-  return refusalOf(await http.ask('POST', '/v1/responses', body as string));
+  return refusalOf(await http.ask('POST', '/v1/responses', body));
 }
 
 overEveryWire(
@@ -208,7 +212,7 @@ overEveryWire(
     );
     const identity = serving.http({ design: 'chain', headers: { 'content-encoding': 'Identity' } });
     assert.equal((await identity.create()).status, 200);
-    const pieces = [...JSON.stringify({ ...good, input: '🦊 one byte at a time' })].map((piece) =>
+    const pieces = Array.from(JSON.stringify({ ...good, input: '🦊 one byte at a time' }), (piece) =>
       Buffer.from(piece),
     );
     assert.equal((await http.ask('POST', '/v1/responses', pieces)).status, 200);

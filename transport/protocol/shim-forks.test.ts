@@ -5,7 +5,18 @@ import type { Kept, ServerEvent } from '../../engine/index.js';
 import { call, message, output, say, turn } from '../../engine/testing/lab.js';
 import { callIds, checkStream } from '../testing/events.js';
 import { isTerminal, type TPeer } from '../testing/peer.js';
-import { answers, ask, checkNothingLeft, drop, ending, goOn, idOf, itemsIn, work } from '../testing/turns.js';
+import {
+  answers,
+  ask,
+  checkNothingLeft,
+  drop,
+  ending,
+  goOn,
+  idOf,
+  itemsIn,
+  refused,
+  work,
+} from '../testing/turns.js';
 import { overEveryWire, type Serving } from '../testing/wire.js';
 
 const shim = { design: 'shim' };
@@ -54,6 +65,30 @@ overEveryWire('from every earlier response, in any order, as often as one likes 
   await drop(serving, peer);
   await checkNothingLeft(serving);
 });
+
+overEveryWire(
+  'an earlier response that owes answers owes them still, however its rollout went on',
+  async (wire) => {
+    await using serving = await wire.serve(loop);
+    const peer = await serving.connect(shim);
+    for (const turns of [1, 2, 3]) {
+      const responses = [await ask(peer)];
+      while (responses.length < turns) responses.push(await goOn(peer, responses.at(-1) ?? []));
+      if (turns === 2) {
+        for (const response of serving.lab.engine.live()) response.cancel();
+        await serving.lab.settle();
+      }
+      // The one that was waiting when its rollout was cancelled is answered there.
+      const owing = responses.slice(0, turns === 1 ? 1 : -1);
+      for (const parent of owing) {
+        const fault = await refused(peer, { previous_response_id: idOf(parent), input: 'never mind' });
+        assert.equal(fault.error.code, 'missing_tool_output');
+      }
+    }
+    await drop(serving, peer);
+    await checkNothingLeft(serving);
+  },
+);
 
 overEveryWire('a fork shares every entry of what it goes on from', async (wire) => {
   await using serving = await wire.serve(loop);
@@ -194,4 +229,28 @@ overEveryWire('a history sent in full finds the branch it belongs to', async (wi
   assert.equal(work(serving).pre, 3, 'and what is of neither is another rollout');
   await drop(serving, second);
   await checkNothingLeft(serving);
+});
+
+overEveryWire('what a resume cannot take goes on from the transcript in a new rollout', async (wire) => {
+  const made = { type: 'function_call', call_id: 'made', name: 'own', arguments: '{}' };
+  for (const [items, blocks] of [
+    [
+      [made, output('made', 'up')],
+      ['assistant to=own: {}', 'tool: up'],
+    ],
+    [
+      [{ role: 'assistant', content: 'I see' }, message('and?')],
+      ['assistant: I see', 'user: and?'],
+    ],
+  ] as const) {
+    await using serving = await wire.serve(loop);
+    const peer = await serving.connect(shim);
+    const one = await ask(peer);
+    const two = await goOn(peer, one, { input: [...answers(one), ...items] });
+    assert.equal(ending(two), 'completed');
+    assert.deepEqual(serving.lab.prompt, ['user: hi', 'assistant to=ls: {}', 'tool: ok call_1', ...blocks]);
+    assert.equal(work(serving).pre, 2);
+    await drop(serving, peer);
+    await checkNothingLeft(serving);
+  }
 });

@@ -47,15 +47,15 @@ const steps = fc.array(
   { minLength: 10, maxLength: 50, size: 'max' },
 );
 
-/** Words and calls that never come twice. */
+/** Words and calls that never come twice, not even where they are cut after their first token. */
 function uniqueScript(): Script {
-  let count = 0;
+  let count = 10;
   return ({ context }) => {
     const number = ++count;
     const kind = (context.transcript.length + number) % 4;
-    if (kind === 0) return turn(say(`final ${number}`));
-    if (kind === 1) return turn(call('one', `{"n":${number}}`), say(`then ${number}`));
-    return turn(say(`first ${number}`), call('one', `{"n":${number}}`), call('two', `{"n":${number}}`));
+    if (kind === 0) return turn(say(`${number} final`));
+    if (kind === 1) return turn(call(`one_${number}`), say(`${number} then`));
+    return turn(say(`${number} first`), call(`one_${number}`, '{"path":"a"}'), call(`two_${number}`));
   };
 }
 

@@ -186,3 +186,30 @@ overEveryWire(
     assert.equal(idOf(other) === idOf(one), false);
   },
 );
+
+overEveryWire(
+  'a rollout of a shim socket is no Response of the append design, but what it stored can be gone on from',
+  async (wire) => {
+    await using serving = await wire.serve([turn(call('ls')), turn(say('done'))]);
+    const peer = await serving.connect(shim);
+    const one = await ask(peer, { store: true });
+    const native = await serving.connect();
+    const [inner] = serving.lab.engine.live();
+    for (const response_id of [idOf(one), inner?.id ?? '']) {
+      for (const type of ['response.attach', 'response.cancel']) {
+        native.send({ type, response_id });
+        assert.equal((await native.until('error')).error.code, 'response_not_found');
+      }
+      native.append(response_id, ...answers(one));
+      assert.equal((await native.until('response.append.failed')).error.code, 'response_not_found');
+    }
+    const fork = await goOn(native, one);
+    assert.equal(fork.at(-1)?.type, 'response.completed');
+    const gone = await refused(native, { previous_response_id: inner?.id, input: answers(one) });
+    assert.equal(gone.error.code, 'previous_response_not_found');
+    assert.equal(ending(await goOn(peer, one, { store: true })), 'completed');
+    assert.equal(work(serving).pre, 2);
+    for (const each of [peer, native]) await drop(serving, each);
+    await checkNothingLeft(serving);
+  },
+);

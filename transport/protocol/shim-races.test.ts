@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 
 import { call, message, output, say, turn } from '../../engine/testing/lab.js';
 import { callIds, checkStream } from '../testing/events.js';
+import { begin, cutAfter, finish, slow } from '../testing/drops.js';
 import { Gate } from '../testing/gate.js';
-import type { TPeer } from '../testing/peer.js';
 import {
   answers,
   ask,
@@ -22,10 +22,6 @@ import { overEveryWire } from '../testing/wire.js';
 
 const shim = { design: 'shim' };
 const loop = [turn(call('ls')), turn(call('cat')), turn(say('done'))];
-
-function begin(peer: TPeer, fields: object): void {
-  peer.send({ type: 'response.create', model: 'm', store: false, ...fields });
-}
 
 overEveryWire(
   'a socket that closes while its outputs are taken in leaves a rollout that its history finds',
@@ -220,24 +216,28 @@ overEveryWire(
 );
 
 overEveryWire(
-  'outputs that are sent before the hand-off has been seen wait for it, and resume',
+  'a rollout that ends just before its adopted hand-off is shown has each answer once',
   async (wire) => {
-    await using serving = await wire.serve([turn(call('ls'), say('x'.repeat(40))), turn(say('done'))], {
-      decodeTokensPerSecond: 10,
-      deltaTokensMax: 1,
-    });
-    const peer = await serving.connect(shim);
-    begin(peer, { input: 'hi' });
-    await peer.rest();
-    await serving.lab.clock.advance(500);
-    await peer.rest();
-    const seen = peer.received.filter(({ type }) => type !== 'error');
-    begin(peer, { previous_response_id: idOf(seen), input: answers(seen) });
-    await peer.rest();
+    const gate = new Gate('append');
+    const script = [turn(call('ls'), say('x'.repeat(40)), call('cat')), turn(say('done'))];
+    await using serving = await wire.serve(script, { ...slow, engine: { stages: gate.stages } });
+    const first = await serving.connect(shim);
+    const seen = await cutAfter(serving, first, 1, { input: 'hi' });
     await serving.lab.clock.advance(60_000);
-    await peer.rest();
-    assert.deepEqual([work(serving).pre, work(serving).post], [1, 1]);
-    await drop(serving, peer);
+    const second = await serving.connect(shim);
+    gate.shut();
+    begin(second, { input: [message('hi'), ...itemsIn(seen), output('call_1', 'x')] });
+    const pass = await gate.waiting.next();
+    gate.open();
+    pass();
+    for (let microtask = 0; microtask < 100; microtask++) await Promise.resolve();
+    for (const response of serving.lab.engine.live()) response.cancel();
+    const two = await rest(second);
+    assert.deepEqual([ending(two), callIds(two)], ['completed', ['call_2']]);
+    begin(second, { previous_response_id: idOf(two), input: [output('call_2', 'y')] });
+    await finish(serving, second);
+    assert.deepEqual(serving.lab.prompt.slice(-3), ['assistant to=cat: {}', 'tool: x', 'tool: y']);
+    await drop(serving, second);
     await checkNothingLeft(serving);
   },
 );

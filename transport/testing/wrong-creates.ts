@@ -66,7 +66,7 @@ const fresh: readonly (readonly [what: string, fields: object, refused: Refused]
   [
     'a strict tool with an open schema (B62)',
     { tools: [strict] },
-    [400, 'invalid_function_parameters', 'tools[0].parameters'],
+    [400, 'invalid_function_parameters', 'tools[0].parameters.additionalProperties'],
   ],
   ['a choice of no kind', { tool_choice: 'maybe' }, invalid('tool_choice')],
   ['tokens that are none', { max_output_tokens: 0 }, invalid('max_output_tokens')],
