@@ -18,6 +18,8 @@ export {
   type Over,
   type Transport,
 } from './designs.js';
+export { ChainContinuity, PerTurn } from './chain.js';
+export type { Continuity, ContinuityParts, CreateFields, MakeContinuity, Showing } from './continuity.js';
 export { Keys, readKeys } from './keys.js';
 export { listen, type ListenKind } from './listen.js';
 export { loopback } from './loopback.js';
