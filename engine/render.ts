@@ -35,7 +35,13 @@ import {
 } from './protocol/items.js';
 import { opaqueText } from './opaque-text.js';
 import { compactedIn } from './protocol/compaction-item.js';
-import type { CustomTool, FunctionTool, NamespaceTool, Tool } from './protocol/requests.js';
+import {
+  isCustomTool,
+  isFunctionTool,
+  isNamespaceTool,
+  type FunctionTool,
+  type Tool,
+} from './protocol/requests.js';
 import type { Tokenizer } from './ports.js';
 import { blockOf, control, inOrder, type Tokens } from './blocks.js';
 
@@ -115,16 +121,6 @@ export function renderItem(
   if (isOpaque(item)) return blockOf(item.type, opaqueTokens(item, encode), control.end, tokenizer, signal);
   const close = isToolCall(item) ? control.call : control.end;
   return blockOf(headerOf(item), content ?? payloadTokens(item, encode), close, tokenizer, signal);
-}
-
-function isFunctionTool(tool: Tool): tool is FunctionTool {
-  return tool.type === 'function';
-}
-function isCustomTool(tool: Tool): tool is CustomTool {
-  return tool.type === 'custom';
-}
-function isNamespaceTool(tool: Tool): tool is NamespaceTool {
-  return tool.type === 'namespace';
 }
 
 /** The schema of a function that takes nothing, in whichever of the usual ways that is said. */

@@ -36,6 +36,18 @@ export interface OtherTool {
 }
 export type Tool = FunctionTool | CustomTool | NamespaceTool | OtherTool;
 
+export function isFunctionTool(tool: Tool): tool is FunctionTool {
+  return tool.type === 'function';
+}
+
+export function isCustomTool(tool: Tool): tool is CustomTool {
+  return tool.type === 'custom';
+}
+
+export function isNamespaceTool(tool: Tool): tool is NamespaceTool {
+  return tool.type === 'namespace';
+}
+
 const toolSchema: z.ZodType<Tool> = dispatched<Tool>((raw) => {
   switch (typeOf(raw)) {
     case 'function':

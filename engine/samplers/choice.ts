@@ -1,6 +1,6 @@
 /** How a script obeys a turn's settings: which of its calls are made, and the call that is made where one is demanded. */
 import { isCallType, owesAnswer } from '../calls.js';
-import type { NamespaceTool, Tool, ToolChoice } from '../protocol/requests.js';
+import { isNamespaceTool, type Tool, type ToolChoice } from '../protocol/requests.js';
 import { allowsCall, demandsCall } from '../tool-choice.js';
 import type { ScriptItem } from './script.js';
 
@@ -13,14 +13,10 @@ export interface CallableTool {
   readonly parameters: unknown;
 }
 
-function isNamespace(tool: Tool): tool is NamespaceTool {
-  return tool.type === 'namespace' && 'tools' in tool;
-}
-
 /** Function and custom tools in order of declaration, those in namespaces included. */
 export function callableTools(tools: readonly Tool[], namespace?: string): CallableTool[] {
   return tools.flatMap((tool): CallableTool[] => {
-    if (isNamespace(tool)) return callableTools(tool.tools, tool.name);
+    if (isNamespaceTool(tool)) return callableTools(tool.tools, tool.name);
     if (!('name' in tool)) return [];
     if (tool.type === 'function')
       return [

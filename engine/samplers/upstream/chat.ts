@@ -1,11 +1,13 @@
 /** Chat completions: `POST {base}/chat/completions`. */
-import type {
-  CreateRequest,
-  CustomTool,
-  FunctionTool,
-  NamespaceTool,
-  Tool,
-  ToolChoice,
+import {
+  isCustomTool,
+  isFunctionTool,
+  isNamespaceTool,
+  type CreateRequest,
+  type CustomTool,
+  type FunctionTool,
+  type Tool,
+  type ToolChoice,
 } from '../../protocol/requests.js';
 import { allowsCall } from '../../tool-choice.js';
 import type { TurnRequest } from '../sampler.js';
@@ -16,16 +18,6 @@ import { isObject, objectAt, present, textAt, type JsonObject } from './json.js'
 import { ToolNames, type CallStart } from './names.js';
 
 const conversationUnitsMax = 64;
-
-function isFunctionTool(tool: Tool): tool is FunctionTool {
-  return tool.type === 'function';
-}
-function isCustomTool(tool: Tool): tool is CustomTool {
-  return tool.type === 'custom';
-}
-function isNamespaceTool(tool: Tool): tool is NamespaceTool {
-  return tool.type === 'namespace';
-}
 
 function functionTool({ description, parameters, strict }: FunctionTool, name: string): JsonObject {
   return present({
