@@ -26,7 +26,8 @@ export function entriesOf(passage: Passage): Entry[] {
 export class RolloutContext {
   readonly #tokenizer: RolloutParts['tokenizer'];
   #baseLength: number;
-  readonly #removed: Item[] = [];
+  /** What was taken out of the transcript again; null while nothing was. */
+  #removed: Item[] | null = null;
   #shortened = false;
   #transcript: Transcript;
   #preamble = noPreamble;
@@ -59,7 +60,7 @@ export class RolloutContext {
   }
   /** What this Response added to what was kept, and what it has taken out again. */
   get added(): Item[] {
-    return [...this.#removed, ...this.#transcript.items(this.#baseLength)];
+    return [...(this.#removed ?? []), ...this.#transcript.items(this.#baseLength)];
   }
   /** The transcript no longer begins as the conversation did. */
   get shortened(): boolean {
@@ -87,7 +88,7 @@ export class RolloutContext {
 
   /** Puts other entries in the place of the first `count`. What is read next is a new beginning: nothing of it is held. */
   shorten(count: number, front: readonly Entry[]): void {
-    this.#removed.push(
+    (this.#removed ??= []).push(
       ...this.#transcript.items(this.#baseLength).slice(0, Math.max(0, count - this.#baseLength)),
     );
     this.#transcript = Transcript.empty.extend([...front, ...this.#transcript.entries(count)]);

@@ -14,18 +14,18 @@ export interface HandOffPoint {
 /** The newest hand-off, and the one after which its turn began. */
 const pointsMin = 2;
 
-/** The newest hand-offs, oldest first. Their transcripts are prefixes of one another, so each weighs little. */
-export class HandOffs {
-  readonly points: HandOffPoint[] = [];
-  readonly #max: number;
+/** Before the first: one for all, because most rollouts are few hand-offs old. */
+export const noHandOffs: readonly HandOffPoint[] = [];
 
-  /** @param max points to keep; two are kept in any case. */
-  constructor(max: number) {
-    this.#max = Math.max(pointsMin, max);
-  }
-
-  add(point: HandOffPoint): void {
-    this.points.push(point);
-    if (this.points.length > this.#max) this.points.shift();
-  }
+/**
+ * The newest hand-offs, oldest first. Their transcripts are prefixes of one another, so each weighs little. A list of
+ * just their number is made each time, because one that grows in place, or is spread, has room for sixteen more.
+ * @param max points to keep; two are kept in any case.
+ */
+export function withHandOff(
+  points: readonly HandOffPoint[],
+  point: HandOffPoint,
+  max: number,
+): readonly HandOffPoint[] {
+  return points.slice(-Math.max(pointsMin, max) + 1).concat(point);
 }

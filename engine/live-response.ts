@@ -8,7 +8,7 @@
 import { onAbort } from './abort.js';
 import { Appends, type AppendOptions } from './appends.js';
 import { EventLog } from './event-log.js';
-import { HandOffs, type HandOffPoint } from './hand-offs.js';
+import { noHandOffs, withHandOff, type HandOffPoint } from './hand-offs.js';
 import { deferred } from './clock.js';
 import { Keepalive } from './keepalive.js';
 import { entryBytes, noUsage, type LogEntry, type Step, type TurnUsage } from './log-entry.js';
@@ -57,7 +57,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #deadline: Timer | null = null;
   readonly #keepalive: Keepalive;
   readonly #appends: Appends;
-  readonly #handOffs: HandOffs;
+  #handOffs = noHandOffs;
 
   /** @param onSettled called once, just before `settled` resolves. It must not throw. */
   constructor(parts: RolloutParts, controller: AbortController, onSettled: (settlement: Settlement) => void) {
@@ -66,7 +66,6 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     this.#parts = parts;
     this.#controller = controller;
     this.#rollout = new Rollout(parts);
-    this.#handOffs = new HandOffs(parts.limits.keptResponsesMax);
     this.#log = new EventLog({ bytesMax: parts.limits.logBytesMax, bytesOf: entryBytes });
     this.#appends = new Appends(this.#rollout, this.#log, parts, (entry) => this.#push(entry));
     this.#keepalive = new Keepalive(this.#log, parts.clock, parts.limits.keepaliveMs, () =>
@@ -86,7 +85,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
   /** The newest hand-offs, oldest first, at most `keptResponsesMax` and at least two: each can be continued, whatever came after it. */
   get handOffs(): readonly HandOffPoint[] {
-    return this.#handOffs.points;
+    return this.#handOffs;
   }
   /** How it ended, from the terminal event on. */
   get settlement(): Settlement | null {
@@ -316,7 +315,8 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   #keepHandOff(turn: number): void {
     const { outputItems, kept } = this.#rollout;
-    this.#handOffs.add({ turn, number: this.#log.next, outputItems, kept });
+    const point = { turn, number: this.#log.next, outputItems, kept };
+    this.#handOffs = withHandOff(this.#handOffs, point, this.#parts.limits.keptResponsesMax);
   }
 
   #end(outcome: Outcome): void {

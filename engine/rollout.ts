@@ -200,7 +200,8 @@ export class Rollout {
         const turn = yield* this.#sample(number);
         const outcome = this.#outcomeAfter(turn);
         if (outcome !== null) return outcome;
-        output = [...made, ...turn.sampled.map((sampled) => sampled.output)];
+        // Joined, because a spread leaves room that a suspended rollout would hold.
+        output = made.concat(turn.sampled.map((sampled) => sampled.output));
         interrupted = turn.cut === 'steered';
       }
       const suspension = this.#suspension;
