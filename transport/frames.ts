@@ -46,6 +46,14 @@ function deltaText(
   return `{"type":"${entry.type}","sequence_number":${number}${tail},"output_index":${outputIndex},"item_id":"${entry.item_id}"${inContent}${inSummary},"delta":${JSON.stringify(entry.delta)}${logprobs}}`;
 }
 
+/** An event that shows a response whole, whose JSON is there already. */
+export function wholeText(
+  type: string,
+  { number, json, tail }: Pick<Placed, 'number' | 'tail'> & { readonly json: string },
+): string {
+  return `{"type":"${type}","sequence_number":${number},"response":${json}${tail}}`;
+}
+
 /** An event of its own, and the lane it belongs to. */
 export function eventText(event: ServerEvent, streamId: string | null = null): string {
   const text = JSON.stringify(event);

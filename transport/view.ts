@@ -1,7 +1,7 @@
 /** What a reader is shown of a Response's log: the whole of it as one Response, or a window as a response of its own. */
 import type { LiveResponse, LogEntry, ServerEvent, VirtualResponse } from '../engine/index.js';
 import { errorCodes, type ErrorCode } from '../engine/protocol/errors.js';
-import { eventText, itemText, laneTail, responseTail, type Put } from './frames.js';
+import { eventText, itemText, laneTail, responseTail, wholeText, type Put } from './frames.js';
 
 export interface View {
   readonly response: LiveResponse;
@@ -82,7 +82,10 @@ export class WindowView implements View {
   }
 
   begin(put: Put): void {
-    for (const event of this.window.begin()) this.#put(event, put);
+    // Both events show the same response, and it is most of their text: it is serialised once.
+    const json = JSON.stringify(this.window.snapshot);
+    for (const { type, sequence_number: number } of this.window.begin())
+      if (number > this.#shown.after) put(type, wholeText(type, { number, json, tail: this.#tail }));
   }
 
   show(entry: LogEntry, _number: number, put: Put): void {
