@@ -6,8 +6,9 @@ import { scriptedSampler, type ScriptedOptions, type ScriptedSampler } from '../
 import { builtinScenarios } from './builtin.js';
 import { textGenerator, toolName, type RolloutKey } from './content.js';
 import { rolloutOf } from './generate.js';
-import type { Scenario } from './scenario.js';
-import { jsonArguments, wordText } from './text.js';
+import type { RandomGenerator } from './random.js';
+import type { Scenario, Turn } from './scenario.js';
+import { encoded, jsonArguments, textOf, wordText, type CountedText } from './text.js';
 
 /** Tokens of built turns that a script keeps, about 9 bytes each; the turn used longest ago goes first. */
 const keptTokensMax = 2_000_000;
@@ -44,6 +45,10 @@ class TurnCache {
   }
 }
 
+function messageOf({ output_tokens, text }: Turn, random: RandomGenerator): CountedText {
+  return text === undefined ? wordText(output_tokens, random) : encoded(textOf(output_tokens, text, random));
+}
+
 /** One turn (from 1) as the model writes it: a message, where it has one, then its calls. */
 function turnOf(key: RolloutKey, turn: number): ScriptTurn {
   const { scenario, seed, index } = key;
@@ -59,19 +64,20 @@ function turnOf(key: RolloutKey, turn: number): ScriptTurn {
   if (planned.output_tokens > 0)
     items.push({
       type: 'message',
-      ...wordText(planned.output_tokens, textGenerator(key, 'message', turn)),
+      ...messageOf(planned, textGenerator(key, 'message', turn)),
     });
   planned.calls.forEach((call, number) => {
+    const name = toolName(scenario, turn - 1 + number);
+    if (call.arguments_text !== undefined) {
+      const { text, tokens } = encoded(call.arguments_text);
+      items.push({ type: 'function_call', name, arguments: text, tokens });
+      return;
+    }
     const { text, tokens } = jsonArguments(
       call.arguments_tokens,
       textGenerator(key, 'arguments', turn, number),
     );
-    items.push({
-      type: 'function_call',
-      name: toolName(scenario, turn - 1 + number),
-      arguments: text,
-      tokens,
-    });
+    items.push({ type: 'function_call', name, arguments: text, tokens });
   });
   return { items };
 }

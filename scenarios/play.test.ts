@@ -14,6 +14,7 @@ import { rolloutOf } from './generate.js';
 import { scenarioModel, scenarioScript } from './model.js';
 import { rolloutRequest, toolOutputs } from './request.js';
 import type { Scenario } from './scenario.js';
+import { encoded } from './text.js';
 
 const tokenizer = o200kTokenizer(new VirtualClock());
 const scenarios = [...builtinScenarios.values()];
@@ -103,6 +104,55 @@ test('what is written and answered has the tokens the rollout says', async () =>
       assert.equal(outputFor(number + 1, call).toolMs, tool_ms);
     }
   }
+});
+
+test('what a trace recorded is said as it was: by the user, the model and the tools', async () => {
+  const kept = (text: string) => ({ tokens: encoded(text).tokens.length, text });
+  const recorded: Scenario = {
+    name: 'recorded',
+    question: 'Is it said?',
+    source: 'Made up.',
+    instructions_tokens: 5,
+    tools_count: 1,
+    tools_bytes: 300,
+    rollouts: [
+      {
+        context_tokens: kept('Ask.').tokens + 20,
+        context_text: kept('Ask.'),
+        turns: [
+          {
+            output_tokens: kept('I look.').tokens,
+            text: kept('I look.'),
+            calls: [
+              {
+                arguments_tokens: kept('{}').tokens,
+                arguments_text: '{}',
+                tool_ms: 1,
+                output_tokens: kept('Seen.').tokens,
+                output_text: kept('Seen.'),
+              },
+            ],
+          },
+          { output_tokens: kept('Done.').tokens + 9, text: kept('Done.'), calls: [] },
+        ],
+      },
+    ],
+  };
+  const { input, metadata } = rolloutRequest(recorded, 1, 0);
+  assert.ok(input.endsWith('\n\nAsk.'));
+  assert.equal(encoded(input).tokens.length, kept('Ask.').tokens + 20);
+  assert.equal(toolOutputs(recorded, 1, 0)(1, 0).text, 'Seen.');
+  const script = scenarioScript(new Map([[recorded.name, recorded]]));
+  const transcript = Transcript.empty.extend([asked]);
+  const first = script(turnRequest(transcript), openingOf({ ...metadata }));
+  assert.deepEqual(first.items, [
+    { type: 'message', ...encoded('I look.') },
+    { type: 'function_call', name: 'tool_0', arguments: '{}', tokens: encoded('{}').tokens },
+  ]);
+  const second = script(turnRequest(transcript.extend(entriesOf(first, 1))), openingOf({ ...metadata }));
+  const [answer] = second.items;
+  assert.ok(answer?.type === 'message' && String(answer.text).endsWith('\n\nDone.'));
+  assert.equal(answer.tokens?.length, kept('Done.').tokens + 9);
 });
 
 test('the same seed gives the same bytes and another seed gives others', () => {

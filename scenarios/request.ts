@@ -3,7 +3,7 @@ import type { FunctionTool } from '../engine/protocol/requests.js';
 import { instructionsOf, textGenerator, toolsOf, type RolloutKey } from './content.js';
 import { rolloutOf } from './generate.js';
 import type { Scenario } from './scenario.js';
-import { wordText } from './text.js';
+import { textOf } from './text.js';
 
 /** The `model` of every scenario's requests; which scenario is meant stands in the metadata. */
 export const scenarioModelName = 'scenario';
@@ -22,12 +22,12 @@ export interface RolloutRequest {
 /** @throws RangeError where seed or index is no whole number, or the index is below 0. */
 export function rolloutRequest(scenario: Scenario, seed: number, index: number): RolloutRequest {
   const key: RolloutKey = { scenario, seed, index };
-  const { context_tokens } = rolloutOf(scenario, seed, index);
+  const { context_tokens, context_text } = rolloutOf(scenario, seed, index);
   return {
     model: scenarioModelName,
     instructions: instructionsOf(scenario),
     tools: toolsOf(scenario),
-    input: wordText(context_tokens, textGenerator(key, 'context')).text,
+    input: textOf(context_tokens, context_text, textGenerator(key, 'context')),
     metadata: { scenario: scenario.name, seed: String(seed), rollout: String(index) },
   };
 }
@@ -50,9 +50,9 @@ export type OutputFor = (turn: number, call: number) => PlannedOutput;
 export function toolOutputs(scenario: Scenario, seed: number, index: number): OutputFor {
   const key: RolloutKey = { scenario, seed, index };
   const planned = rolloutOf(scenario, seed, index).turns.map(({ calls }, turn) =>
-    calls.map(({ output_tokens, tool_ms }, call): PlannedOutput => {
+    calls.map(({ output_tokens, output_text, tool_ms }, call): PlannedOutput => {
       const random = textGenerator(key, 'output', turn + 1, call);
-      return { text: wordText(output_tokens, random).text, toolMs: tool_ms };
+      return { text: textOf(output_tokens, output_text, random), toolMs: tool_ms };
     }),
   );
   return (turn, call) => {

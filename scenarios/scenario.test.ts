@@ -52,6 +52,35 @@ test('a valid scenario parses, and a final turn may leave out its calls', () => 
   assert.equal(complaint(drawing({})), '');
 });
 
+test('recorded text may have as many tokens as are counted beside it, or fewer', () => {
+  const kept = { tokens: 4, text: 'What a trace held.' };
+  const answer = { output_tokens: 9, text: kept };
+  const recorded = {
+    arguments_tokens: 1,
+    arguments_text: '{}',
+    tool_ms: 0,
+    output_tokens: 4,
+    output_text: kept,
+  };
+  assert.equal(complaint(turns({ output_tokens: 0, calls: [recorded] }, answer)), '');
+  for (const [value, line] of [
+    [turns({ ...answer, output_tokens: 3 }), /turns\[0\]\.text: expected no more than the 3 output_tokens$/],
+    [
+      turns({ output_tokens: 0, calls: [{ ...recorded, output_tokens: 3 }] }, answer),
+      /calls\[0\]\.output_text: expected no more than the 3 output_tokens$/,
+    ],
+    [
+      turns({ output_tokens: 0, calls: [{ ...recorded, arguments_text: undefined }] }, answer),
+      /calls\[0\]\.arguments_tokens: expected at least 5/,
+    ],
+    [
+      { ...valid, rollouts: [{ context_tokens: 1, context_text: kept, turns: [answer] }] },
+      /rollouts\[0\]\.context_text: expected no more than the 1 context_tokens$/,
+    ],
+  ] as const)
+    assert.match(complaint(value), line);
+});
+
 test('the built-in scenarios pass their own schema', () => {
   for (const scenario of builtinScenarios.values())
     assert.deepEqual(parseScenario(JSON.parse(JSON.stringify(scenario))), scenario);

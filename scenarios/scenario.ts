@@ -6,25 +6,53 @@ import { z } from 'zod';
 import { argumentsTokensMin } from './text.js';
 
 /** Bytes of JSON that a generated tool needs before its description has a word. */
-const toolBytesMin = 240;
+export const toolBytesMin = 240;
 
 const tokens = z.int().min(0);
 const milliseconds = z.number().min(0);
 
-const callSchema = z.strictObject({
-  /** The length of the arguments the model writes. */
-  arguments_tokens: z.int().min(argumentsTokensMin),
-  /** How long the tool runs. Calls of one turn run in parallel. */
-  tool_ms: milliseconds,
-  /** The length of the tool's output, which is appended to the context. */
-  output_tokens: z.int().min(1),
-});
+/**
+ * Text that a trace recorded, and how many o200k_base tokens it has. Where the field beside it counts more, words made
+ * to size come before it, on a line of their own.
+ */
+const keptSchema = z.strictObject({ tokens: z.int().min(1), text: z.string().min(1) });
 
-const turnSchema = z.strictObject({
-  /** What the model writes besides calls, as one message before them; 0 for no message. */
-  output_tokens: tokens,
-  calls: z.array(callSchema).default([]),
-});
+const callSchema = z
+  .strictObject({
+    /** The length of the arguments the model writes. */
+    arguments_tokens: z.int().min(1),
+    /** The arguments themselves, where a trace has them: JSON of exactly that length. */
+    arguments_text: z.string().min(1).optional(),
+    /** How long the tool runs. Calls of one turn run in parallel. */
+    tool_ms: milliseconds,
+    /** The length of the tool's output, which is appended to the context. */
+    output_tokens: z.int().min(1),
+    output_text: keptSchema.optional(),
+  })
+  .superRefine((call, context) => {
+    const fault = (field: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if (call.arguments_text === undefined && call.arguments_tokens < argumentsTokensMin)
+      fault('arguments_tokens', `expected at least ${argumentsTokensMin}, the shortest that are made`);
+    if (call.output_text !== undefined && call.output_text.tokens > call.output_tokens)
+      fault('output_text', `expected no more than the ${call.output_tokens} output_tokens`);
+  });
+
+const turnSchema = z
+  .strictObject({
+    /** What the model writes besides calls, as one message before them; 0 for no message. */
+    output_tokens: tokens,
+    text: keptSchema.optional(),
+    calls: z.array(callSchema).default([]),
+  })
+  .superRefine(({ output_tokens, text }, context) => {
+    if (text !== undefined && text.tokens > output_tokens)
+      context.addIssue({
+        code: 'custom',
+        path: ['text'],
+        message: `expected no more than the ${output_tokens} output_tokens`,
+      });
+  });
 
 const rolloutSchema = z
   .strictObject({
@@ -32,9 +60,16 @@ const rolloutSchema = z
     label: z.string().min(1).optional(),
     /** The user's first message, which the first turn reads besides instructions and tools. */
     context_tokens: z.int().min(1),
+    context_text: keptSchema.optional(),
     turns: z.array(turnSchema).min(1),
   })
-  .superRefine(({ turns }, context) => {
+  .superRefine(({ turns, context_tokens, context_text }, context) => {
+    if (context_text !== undefined && context_text.tokens > context_tokens)
+      context.addIssue({
+        code: 'custom',
+        path: ['context_text'],
+        message: `expected no more than the ${context_tokens} context_tokens`,
+      });
     turns.forEach((turn, index) => {
       const last = index === turns.length - 1;
       const fault = (field: string, message: string): void =>
@@ -112,6 +147,7 @@ const scenarioSchema = z
       fault('tools_bytes', `expected at least ${bytesMin}, ${toolBytesMin} for each tool`);
   });
 
+export type KeptText = z.output<typeof keptSchema>;
 export type Drawn = z.output<typeof drawnSchema>;
 export type Call = z.output<typeof callSchema>;
 export type Turn = z.output<typeof turnSchema>;
@@ -123,7 +159,8 @@ export class ScenarioError extends Error {
   override readonly name = 'ScenarioError';
 }
 
-function pathText(path: readonly PropertyKey[]): string {
+/** A path of keys as it is written in JavaScript: `rollouts[0].turns`. */
+export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
     .join('')

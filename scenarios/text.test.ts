@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import { o200kTokenizer } from '../engine/tokenizer.js';
 import { VirtualClock } from '../engine/clock.js';
 import { generatorFor } from './random.js';
-import { argumentsTokensMin, jsonArguments, wordText, type CountedText } from './text.js';
+import { argumentsTokensMin, encoded, jsonArguments, textOf, wordText, type CountedText } from './text.js';
 import { spacedWords, wordIds } from './vocabulary.js';
 
 const tokenizer = o200kTokenizer(new VirtualClock());
 
 async function assertCounted({ text, tokens }: CountedText): Promise<void> {
-  const encoded = await tokenizer.encode(text, new AbortController().signal);
-  assert.deepEqual(Array.from(tokens), Array.from(encoded));
+  const ids = await tokenizer.encode(text, new AbortController().signal);
+  assert.deepEqual(Array.from(tokens), Array.from(ids));
 }
 
 test('every word of the vocabulary is one token whose id is carried', async () => {
@@ -52,4 +52,24 @@ test('the same labels give the same text and any other label gives another', () 
   assert.equal(text('a', 1), text('a', 1));
   assert.notEqual(text('a', 1), text('a', 2));
   assert.notEqual(text('a', 1), text('a1'));
+});
+
+test('recorded text is played as it is, and after made words where more is counted', async () => {
+  const kept = { tokens: 3, text: 'Three small words' };
+  assert.equal(textOf(3, kept, generatorFor('test')), kept.text);
+  const longer = textOf(10, kept, generatorFor('test'));
+  assert.ok(longer.endsWith(`\n\n${kept.text}`));
+  assert.equal(encoded(longer).tokens.length, 10);
+  assert.equal(textOf(10, undefined, generatorFor('test')), wordText(10, generatorFor('test')).text);
+});
+
+test('recorded text has the ids that the engine would come to', async () => {
+  for (const text of [
+    '',
+    'a',
+    'Ünï çødé 🙂\n\n  if (x) {\n\treturn;\n  }',
+    'word '.repeat(5000),
+    'x'.repeat(9000),
+  ])
+    await assertCounted(encoded(text));
 });
