@@ -2,6 +2,17 @@
 export { builtinScenarios } from './builtin.js';
 export { generatorFor, type Draw } from './random.js';
 export { expectedTokens, rolloutOf, type RolloutTotals } from './generate.js';
+export { TraceError } from './import/document.js';
+export {
+  filesAt,
+  isTraceFault,
+  readTrace,
+  readTraceFile,
+  traceFormats,
+  type ReadFile,
+} from './import/files.js';
+export { gapNotes, gapsOf, scenarioOf } from './import/merge.js';
+export type { CountTokens, Gaps, Session, TraceFormat } from './import/session.js';
 export { scenarioModel, scenarioScript, type ScenarioModelOptions } from './model.js';
 export {
   rolloutRequest,
@@ -17,6 +28,7 @@ export {
   ScenarioError,
   type Call,
   type Drawn,
+  type KeptText,
   type Rollout,
   type Scenario,
   type Turn,

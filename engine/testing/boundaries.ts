@@ -23,7 +23,9 @@ const serves = (path: string): boolean => /^transport\/(?:.+\/)?(?:serve|metrics
 
 /** Where a package may be imported. One that is not listed may be imported anywhere outside the engine. */
 const places: Readonly<Record<string, (path: string) => boolean>> = {
-  zod: (path) => starts('engine/protocol/', 'transport/', 'bench/')(path) || path === 'scenarios/scenario.ts',
+  zod: (path) =>
+    starts('engine/protocol/', 'transport/', 'bench/')(path) ||
+    ['scenarios/scenario.ts', 'scenarios/import/schema.ts'].includes(path),
   tiktoken: (path) => path === 'engine/tokenizer.ts',
   undici: speaksHttp,
   'eventsource-parser': speaksHttp,
