@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 
 import { compareCommand } from './compare-command.js';
+import { scenariosCommand } from './scenarios-command.js';
 import { serveCommand } from './serve-command.js';
 import { talkCommand } from './talk-command.js';
 
@@ -19,7 +20,8 @@ const program = new Command('long-response')
   .showHelpAfterError('(--help shows what there is)')
   .addCommand(serveCommand())
   .addCommand(compareCommand())
-  .addCommand(talkCommand());
+  .addCommand(talkCommand())
+  .addCommand(scenariosCommand());
 
 try {
   await program.parseAsync();

@@ -1,11 +1,11 @@
 /** `long-response compare`. */
 import { writeFile } from 'node:fs/promises';
 
-import { SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 
 import { compare, compareDefaults, type CompareParameters } from './compare.js';
 import { collected, positiveNumber, serverUrl, share, wholeNumber } from './options.js';
+import { progress } from './progress.js';
 import { openingLine, report } from './report.js';
 
 interface CompareWords {
@@ -61,34 +61,6 @@ export function compareCommand(): Command {
     .action(run);
 }
 
-/** A bar where somebody watches, a line per tenth elsewhere. */
-function progress(): { readonly step: (done: number, of: number) => void; readonly stop: () => void } {
-  if (process.stderr.isTTY) {
-    const bar = new SingleBar({
-      format: '{bar} {value}/{total} rollouts, {eta_formatted} left',
-      stream: process.stderr,
-    });
-    let started = false;
-    return {
-      step: (done, of) => {
-        if (!started) bar.start(of, 0);
-        started = true;
-        bar.update(done);
-      },
-      stop: () => bar.stop(),
-    };
-  }
-  let told = 0;
-  return {
-    step: (done, of) => {
-      const tenth = Math.floor((done / of) * 10);
-      if (tenth > told) process.stderr.write(`${done} of ${of} rollouts\n`);
-      told = tenth;
-    },
-    stop: () => undefined,
-  };
-}
-
 async function run(words: CompareWords): Promise<void> {
   const parameters: CompareParameters = {
     scenarios: words.scenario.length > 0 ? words.scenario : compareDefaults.scenarios,
@@ -106,7 +78,7 @@ async function run(words: CompareWords): Promise<void> {
     process.stderr.write('\nending after the rollout under way; once more to stop at once\n');
     interrupted.abort();
   });
-  const bar = progress();
+  const bar = progress('rollouts');
   const key = words.key ?? process.env['LONG_RESPONSE_KEY'];
   const comparison = await compare({
     ...parameters,

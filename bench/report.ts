@@ -1,22 +1,11 @@
 /** A comparison as text for a terminal. */
-import Table from 'cli-table3';
-
 import { builtinDesigns } from '../transport/index.js';
 import { arms } from './arms.js';
 import type { Comparison, CompareParameters } from './compare.js';
 import type { Manifest } from './manifest.js';
 import { blocksMinForInterval, type PairedDifference } from './statistics.js';
 import type { Headline, Quantiles, Row, ScenarioSummary } from './summary.js';
-
-function plain(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const table = new Table({
-    head: [...head],
-    style: { head: [], border: [], compact: true },
-    colAligns: head.map((_, index) => (index === 0 ? 'left' : 'right')),
-  });
-  for (const cells of rows) table.push([...cells]);
-  return table.toString();
-}
+import { plain } from './table.js';
 
 function ms(value: number | null, digits = 2): string {
   return value === null ? '–' : value.toFixed(digits);
