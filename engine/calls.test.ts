@@ -112,8 +112,8 @@ test('a sampled call is owed, unless it says that it ran elsewhere (D3)', () => 
 });
 
 test('an answer is refused by the field in which it names its call', () => {
-  assert.equal(callField({ type: 'function_call_output', call_id: 'c' } as { type: string }), 'call_id');
-  assert.equal(callField({ type: 'local_shell_call_output', id: 'c' } as { type: string }), 'id');
+  assert.equal(callField({ type: 'function_call_output', call_id: 'c' }), 'call_id');
+  assert.equal(callField({ type: 'local_shell_call_output', id: 'c' }), 'id');
   const approval = { type: 'mcp_approval_response', approval_request_id: 'c' };
   assert.equal(callField(approval), 'approval_request_id');
 });

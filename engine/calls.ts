@@ -20,39 +20,40 @@ export interface OwedCall {
   readonly name?: string | undefined;
 }
 
+/** The fields that may name a call. */
+type NamingField = 'call_id' | 'id' | 'approval_request_id';
+
 /** Any item: a client's, a sampler's, or one on the wire. */
-interface AnyItem {
+interface AnyItem extends Readonly<Partial<Record<NamingField, unknown>>> {
   readonly type: string;
+  readonly status?: unknown;
+  readonly execution?: unknown;
 }
 
 interface Answer {
   readonly type: string;
   /** Fields of the answer that may name the call; the first that is there does. */
-  readonly by: readonly string[];
+  readonly by: readonly NamingField[];
 }
 
 /** Where the rule of D1 does not hold. */
-const answers: ReadonlyMap<string, Answer> = new Map([
+const answers: ReadonlyMap<string, Answer> = new Map<string, Answer>([
   ['local_shell_call', { type: 'local_shell_call_output', by: ['call_id', 'id'] }],
   ['tool_search_call', { type: 'tool_search_output', by: ['call_id'] }],
   ['mcp_approval_request', { type: 'mcp_approval_response', by: ['approval_request_id'] }],
 ]);
 const fieldsOfAnswer = new Map([...answers.values()].map(({ type, by }) => [type, by]));
 
-function field(item: AnyItem, name: string): unknown {
-  return Object.getOwnPropertyDescriptor(item, name)?.value;
-}
-
-function firstName(item: AnyItem, fields: readonly string[]): string | null {
+function firstName(item: AnyItem, fields: readonly NamingField[]): string | null {
   for (const name of fields) {
-    const value = field(item, name);
+    const value = item[name];
     if (typeof value === 'string' && value !== '') return value;
   }
   return null;
 }
 
 function onServer(item: AnyItem): boolean {
-  return field(item, 'execution') === 'server';
+  return item.execution === 'server';
 }
 
 /** Whether items of that type ask for something: a call of any sort, or a request for approval. */
@@ -62,7 +63,7 @@ export function isCallType(type: string): boolean {
 
 /** Whether an item, as it is announced, is one that somebody has to answer (D3). */
 export function owesAnswer(item: AnyItem): boolean {
-  const status = field(item, 'status');
+  const { status } = item;
   return isCallType(item.type) && status !== 'completed' && status !== 'failed' && !onServer(item);
 }
 
@@ -87,7 +88,7 @@ export function answeredCallId(item: AnyItem): string | null {
 /** The field in which an answer names its call. */
 export function callField(answer: AnyItem): string {
   const by = fieldsOfAnswer.get(answer.type) ?? ['call_id'];
-  return by.find((name) => typeof field(answer, name) === 'string') ?? 'call_id';
+  return by.find((name) => typeof answer[name] === 'string') ?? 'call_id';
 }
 
 /** The item type that answers a call of that type. */
@@ -97,13 +98,11 @@ export function outputTypeFor(callType: string): string {
 
 /** The stub that tells a client what it owes. `call_id` names the call in every stub, whatever the answer calls it. */
 export function requiredInputFor({ call_id, type, name }: OwedCall): RequiredInput {
-  return {
-    type: outputTypeFor(type),
-    call_id,
-    ...(name === undefined ? {} : { name }),
-    ...(type === 'mcp_approval_request' ? { approval_request_id: call_id } : {}),
-    ...(type === 'tool_search_call' ? { execution: 'client' } : {}),
-  };
+  const stub: RequiredInput = { type: outputTypeFor(type), call_id };
+  if (name !== undefined) stub.name = name;
+  if (type === 'mcp_approval_request') stub['approval_request_id'] = call_id;
+  if (type === 'tool_search_call') stub['execution'] = 'client';
+  return stub;
 }
 
 /** What an answer says, beyond its type and the call, that nobody gave. A model would read it as a tool's failure. */

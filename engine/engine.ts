@@ -5,8 +5,6 @@
  *   E1  A live Response, suspended or not, occupies a slot and is never evicted; a new one is refused instead.
  *   E2  One caller never learns whether another's Response exists.
  */
-import { randomUUID } from 'node:crypto';
-
 import { digest, type Compactor } from './compaction.js';
 import { countInput } from './count.js';
 import { hydrate } from './hydrate.js';
@@ -20,6 +18,7 @@ import { ProtocolError } from './protocol/errors.js';
 import type { CreateRequestInput } from './protocol/requests.js';
 import type { BoundsPer, HandOff } from './rollout-parts.js';
 import type { Sampler } from './samplers/sampler.js';
+import { randomId } from './random-id.js';
 import { standardStages } from './standard-stages.js';
 import { Receipts, Stages, type Kept, type Stage, type StageRuns } from './stages.js';
 import { o200kTokenizer } from './tokenizer.js';
@@ -63,11 +62,6 @@ export interface CreateOptions {
 
 /** A client's own words: fields that nobody has looked at. */
 export type UncheckedRequest = Readonly<Record<string, unknown>>;
-
-/** Joined, because a concatenation would keep its parts alive beside the text for as long as the id is kept. */
-function randomId(prefix: string): string {
-  return [prefix, randomUUID().replaceAll('-', '')].join('_');
-}
 
 export class Engine implements AsyncDisposable {
   readonly clock: Clock;

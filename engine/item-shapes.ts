@@ -58,29 +58,30 @@ export interface CallShape {
   readonly done: (text: string) => StreamEntry;
 }
 
-/** Deltas are written out, field by field, as those of parts are. */
+/** Written out field by field, as the deltas of parts are: copied by spread, an item costs more than its serialisation. */
 export function callShape(start: CallStart, output_index: number, id: string, callId: string): CallShape {
-  const at = { output_index, item_id: id };
-  const named = {
-    id,
-    call_id: callId,
-    name: start.name,
-    ...(start.namespace === undefined ? {} : { namespace: start.namespace }),
-  };
+  const { name, namespace } = start;
+  const item_id = id;
   if (start.type === 'function_call')
     return {
-      item: (status, text) => ({ type: 'function_call', ...named, arguments: text, status }),
-      delta: (delta) => ({
-        type: 'response.function_call_arguments.delta',
+      item(status, text) {
+        const item = { type: start.type, id, call_id: callId, name, arguments: text, status };
+        return namespace === undefined ? item : { ...item, namespace };
+      },
+      delta: (delta) => ({ type: 'response.function_call_arguments.delta', output_index, item_id, delta }),
+      done: (text) => ({
+        type: 'response.function_call_arguments.done',
         output_index,
-        item_id: id,
-        delta,
+        item_id,
+        arguments: text,
       }),
-      done: (text) => ({ ...at, type: 'response.function_call_arguments.done', arguments: text }),
     };
   return {
-    item: (status, text) => ({ type: 'custom_tool_call', ...named, input: text, status }),
-    delta: (delta) => ({ type: 'response.custom_tool_call_input.delta', output_index, item_id: id, delta }),
-    done: (text) => ({ ...at, type: 'response.custom_tool_call_input.done', input: text }),
+    item(status, text) {
+      const item = { type: start.type, id, call_id: callId, name, input: text, status };
+      return namespace === undefined ? item : { ...item, namespace };
+    },
+    delta: (delta) => ({ type: 'response.custom_tool_call_input.delta', output_index, item_id, delta }),
+    done: (text) => ({ type: 'response.custom_tool_call_input.done', output_index, item_id, input: text }),
   };
 }

@@ -18,11 +18,18 @@ export interface Standing {
 
 type Brought = Pick<Passage, 'phase' | 'raw' | 'accept' | 'signal' | 'pendingTokens'>;
 
-function passage({ parts, context, request, model, turnNumber }: Standing, brought: Brought): Passage {
+/** Written out field by field: an append is waited for, and copying by spread costs more than the rest of it. */
+function passage(
+  { parts, context, request, model, turnNumber }: Standing,
+  { phase, raw, accept, signal, pendingTokens }: Brought,
+): Passage {
   const { id, credential, kept } = parts;
-  const { phase } = brought;
   return {
-    ...brought,
+    phase,
+    raw,
+    accept,
+    signal,
+    pendingTokens,
     responseId: id,
     credential,
     turn: turnNumber + (phase === 'post' ? 0 : 1),

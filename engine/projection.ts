@@ -29,7 +29,21 @@ function terminalType(status: ResponseObject['status']): TerminalType {
   return status === 'failed' ? 'response.failed' : 'response.incomplete';
 }
 
-/** One entry as the event of a Response that lives as long as its log. */
+type HandOffEntry = Extract<LogEntry, { type: 'response.done' }>;
+
+function handedOff(entry: HandOffEntry, sequence_number: number, response_id: string): ServerEvent {
+  const { type, turn, interrupted } = entry;
+  const output = [...entry.output];
+  const required_input = [...entry.required_input];
+  const usage = wireUsage(entry.usage);
+  const done = { type, turn, output, required_input, usage, sequence_number, response_id };
+  return interrupted === undefined ? done : { ...done, interrupted };
+}
+
+/**
+ * One entry as the event of a Response that lives as long as its log. What somebody waits for is written out: to copy it
+ * by spread costs more than to serialise it.
+ */
 export function nativeEvent(entry: LogEntry, sequenceNumber: number, response: ShownResponse): ServerEvent {
   switch (entry.type) {
     case 'response.created':
@@ -40,21 +54,16 @@ export function nativeEvent(entry: LogEntry, sequenceNumber: number, response: S
       return { type: terminalType(snapshot.status), sequence_number: sequenceNumber, response: snapshot };
     }
     case 'response.done':
-      return {
-        ...entry,
-        sequence_number: sequenceNumber,
-        response_id: response.id,
-        output: [...entry.output],
-        required_input: [...entry.required_input],
-        usage: wireUsage(entry.usage),
-      };
+      return handedOff(entry, sequenceNumber, response.id);
     case 'response.append.accepted':
       return {
-        ...entry,
+        type: entry.type,
+        turn: entry.turn,
+        call_ids: [...entry.call_ids],
+        messages: entry.messages,
+        required_input: [...entry.required_input],
         sequence_number: sequenceNumber,
         response_id: response.id,
-        call_ids: [...entry.call_ids],
-        required_input: [...entry.required_input],
       };
     case 'response.output_text.delta':
     case 'response.output_text.done':
@@ -64,7 +73,6 @@ export function nativeEvent(entry: LogEntry, sequenceNumber: number, response: S
   }
 }
 
-type HandOffEntry = Extract<LogEntry, { type: 'response.done' }>;
 type WholeType = 'response.created' | 'response.in_progress' | TerminalType;
 type Ending = Pick<ResponseObject, 'status' | 'error' | 'incomplete_details'>;
 

@@ -22,7 +22,7 @@ import type { Item } from './protocol/items.js';
 import { wantsEncrypted, type CreateRequest } from './protocol/requests.js';
 import type { OutputItem } from './protocol/server-events.js';
 import { postInference } from './post-inference.js';
-import { asksToCompact, compact, makeRoom, type Room } from './room.js';
+import { asksToCompact, compact, makeRoom, needsRoom, type Room } from './room.js';
 import type { RolloutParts } from './rollout-parts.js';
 import type { Kept, Passage } from './stages.js';
 import { Suspension } from './suspension.js';
@@ -196,7 +196,7 @@ export class Rollout {
       let output: readonly OutputItem[] = [];
       let interrupted = false;
       if (number > 0) {
-        const made = yield* this.#shortened(makeRoom);
+        const made = this.#needsRoom ? yield* this.#shortened(makeRoom) : [];
         const turn = yield* this.#sample(number);
         const outcome = this.#outcomeAfter(turn);
         if (outcome !== null) return outcome;
@@ -208,8 +208,8 @@ export class Rollout {
       if (interrupted) suspension.expectMessage();
       const required_input = suspension.requiredInput;
       const usage = this.#context.takeTurnUsage();
-      const early = interrupted ? { interrupted } : {};
-      yield [{ type: 'response.done', turn: number, output, required_input, usage, ...early }];
+      const done = { type: 'response.done', turn: number, output, required_input, usage } as const;
+      yield [interrupted ? { ...done, interrupted } : done];
       this.#model?.session.suspend();
       await suspension.resumed(signal, clock, limits.suspensionMsMax);
       if (required_input.length > 0 || suspension.messagesPending > 0) this.#interrupted = false;
@@ -237,6 +237,10 @@ export class Rollout {
   #endWith(outcome: Outcome): Outcome {
     this.#ended = true;
     return outcome;
+  }
+
+  get #needsRoom(): boolean {
+    return this.#model !== null && needsRoom(this.#context, this.#model, this.#request);
   }
 
   /** Items that shortening the context has put out come before those of the turn. */
@@ -270,23 +274,32 @@ export class Rollout {
       sampler.contextTokensMax,
     );
     const suspension = this.#suspension;
+    const { choice, parallelToolCalls, callsLeft, outputTokensMax } = rules;
     const turn = new Turn(this.#outputItems, {
-      ...rules,
+      choice,
+      parallelToolCalls,
+      callsLeft,
+      outputTokensMax,
       encrypted: wantsEncrypted(this.#request),
       mintId,
       owe: (call) => suspension.owe(call),
     }); // S1
     this.#turn = turn;
-    using watch = new Watch(session.sample(request, signal), signal, clock, limits.samplerStepMsMax);
-    while (!this.#isCut(turn)) {
-      const step = await watch.next();
-      if (step.done === true || (step.value.type === 'item' && this.#isCut(turn))) break;
-      const entries = turn.accept(step.value);
-      if (entries.length > 0) yield entries;
+    // Disposed of by hand: `using`, compiled for today's Node, would be paid for at every turn.
+    const watch = new Watch(session.sample(request, signal), signal, clock, limits.samplerStepMsMax);
+    try {
+      while (!this.#isCut(turn)) {
+        const step = await watch.next();
+        if (step.done === true || (step.value.type === 'item' && this.#isCut(turn))) break;
+        const entries = turn.accept(step.value);
+        if (entries.length > 0) yield entries;
+      }
+    } finally {
+      watch[Symbol.dispose]();
     }
     if (turn.open && turn.cut === null) throw new Error('the sampler ended its turn inside an item');
     if (turn.open) yield turn.close();
-    if (demandsCall(rules.choice) && turn.calls === 0 && turn.cut === null)
+    if (demandsCall(choice) && turn.calls === 0 && turn.cut === null)
       throw new ProtocolError('server_error', 'The model made no call although tool_choice demands one.');
     await this.#closeTurn(turn, signal);
     this.#suspension.sampled();

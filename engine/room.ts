@@ -67,6 +67,12 @@ export async function* compact(room: Room, everything: boolean): AsyncGenerator<
   return [item];
 }
 
+/** Whether `makeRoom` has anything to do. Most turns have room enough, and a generator less to go through. */
+export function needsRoom(context: RolloutContext, { sampler }: Model, request: CreateRequest): boolean {
+  const most = request.truncation === 'auto' ? sampler.contextTokensMax : Infinity;
+  return context.tokens > Math.min(compactThreshold(request) ?? Infinity, most);
+}
+
 /** Shortens the context where it has grown too long; gives the items that the client is shown of it. */
 export async function* makeRoom(room: Room): AsyncGenerator<Step, OutputItem[]> {
   const { context, model, request } = room;

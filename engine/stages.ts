@@ -146,10 +146,25 @@ export class Receipts {
   }
 }
 
+const receiptKeys: Readonly<Record<Phase, Map<string, string>>> = {
+  pre: new Map(),
+  append: new Map(),
+  post: new Map(),
+};
+
+/** `phase.stage`, made once: put together for each receipt, it would have to be hashed each time. */
+function keyOf({ phase, stage }: Receipt): string {
+  const known = receiptKeys[phase].get(stage);
+  if (known !== undefined) return known;
+  const key = `${phase}.${stage}`;
+  receiptKeys[phase].set(stage, key);
+  return key;
+}
+
 function count(runs: StageRuns, receipt: Receipt | undefined): void {
   if (receipt === undefined) return;
-  const { phase, stage, items, tokens, ms } = receipt;
-  const tally = (runs[`${phase}.${stage}`] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
+  const { items, tokens, ms } = receipt;
+  const tally = (runs[keyOf(receipt)] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
   tally.runs++;
   tally.items += items;
   tally.tokens += tokens;

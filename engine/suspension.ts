@@ -45,6 +45,7 @@ export interface PlannedAppend {
 /** One line of the ledger: a call, and its answer once it has one. */
 interface Line {
   readonly call: OwedCall;
+  readonly stub: RequiredInput;
   answer: Entry | null;
 }
 
@@ -73,9 +74,9 @@ export class Suspension {
 
   /** Stubs of the unanswered calls, in call order. */
   get requiredInput(): RequiredInput[] {
-    return [...this.#lines.values()]
-      .filter((line) => line.answer === null)
-      .map(({ call }) => requiredInputFor(call));
+    const stubs: RequiredInput[] = [];
+    for (const { answer, stub } of this.#lines.values()) if (answer === null) stubs.push(stub);
+    return stubs;
   }
 
   /** Every call of the turn, answered or not, in call order. */
@@ -84,7 +85,7 @@ export class Suspension {
   }
 
   owe(call: OwedCall): void {
-    this.#lines.set(call.call_id, { call, answer: null });
+    this.#lines.set(call.call_id, { call, stub: requiredInputFor(call), answer: null });
     this.#unanswered++;
   }
 
@@ -180,8 +181,10 @@ export class Suspension {
 
   /** What the client has sent so far: outputs in call order, then messages as they came. */
   get received(): Entry[] {
-    const outputs = [...this.#lines.values()].flatMap((line) => line.answer ?? []);
-    return [...outputs, ...this.#messages];
+    const entries: Entry[] = [];
+    for (const { answer } of this.#lines.values()) if (answer !== null) entries.push(answer);
+    entries.push(...this.#messages);
+    return entries;
   }
 
   get #paid(): boolean {

@@ -67,16 +67,16 @@ export class Transcript {
     const segment = atTip && this !== Transcript.empty ? own : new Segment(own, this.length);
     let { tokens, turns } = this;
     let last = this.length === 0 ? null : this.at(this.length - 1).item;
-    for (const entry of entries) {
+    for (const { item, tokens: rendered } of entries) {
       const index = segment.base + segment.entries.length;
-      tokens += entry.tokens.length;
-      turns += compactedIn(entry.item)?.turns ?? 0;
-      if (isSampled(entry.item) && (last === null || !isSampled(last))) turns++;
-      last = entry.item;
-      segment.entries.push({ ...entry, tokensThrough: tokens, turnsThrough: turns });
-      const opens = openedCallId(entry.item);
+      tokens += rendered.length;
+      turns += compactedIn(item)?.turns ?? 0;
+      if (isSampled(item) && (last === null || !isSampled(last))) turns++;
+      last = item;
+      segment.entries.push({ item, tokens: rendered, tokensThrough: tokens, turnsThrough: turns });
+      const opens = openedCallId(item);
       if (opens !== null) segment.calls.set(opens, index);
-      const answers = answeredCallId(entry.item);
+      const answers = answeredCallId(item);
       if (answers !== null) (segment.outputs ??= new Map()).set(answers, index);
     }
     return new Transcript(segment, this.length + entries.length);

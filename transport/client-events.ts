@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 import { ProtocolError, type Item } from '../engine/index.js';
 import { answeredCallId } from '../engine/calls.js';
-import { dispatched } from '../engine/protocol/dispatch.js';
+import { dispatched, typeOf } from '../engine/protocol/dispatch.js';
 import { isOpaque, itemSchema } from '../engine/protocol/items.js';
 import { parse } from '../engine/protocol/parse.js';
 
@@ -147,21 +147,21 @@ function parseJson(text: string): unknown {
   }
 }
 
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /**
  * The object in a frame or a body.
  * @throws ProtocolError, in the same words for both.
  */
 export function parseObject(text: string, depthMax: number): Readonly<Record<string, unknown>> {
   const value = parseJson(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ProtocolError('invalid_frame', 'Expected one JSON object.');
+  if (!isObject(value)) throw new ProtocolError('invalid_frame', 'Expected one JSON object.');
   if (tooDeep(value, depthMax))
     throw new ProtocolError('invalid_json', `The JSON nests deeper than ${depthMax} levels.`);
-  return objectSchema.parse(value);
+  return value;
 }
-
-/** What is known to be an object, read as one. */
-const objectSchema = z.custom<Readonly<Record<string, unknown>>>();
 
 /** The fields of an append that is a request of its own. */
 export const appendBodySchema = schemas['response.append'].omit({ type: true, response_id: true });
@@ -190,11 +190,12 @@ export function readQuery(query: URLSearchParams): z.output<typeof querySchema> 
   return parse(querySchema, Object.fromEntries(query));
 }
 
-/** What is read of a frame before its type is known; neither is refused here. */
-const envelopeSchema = z.looseObject({
-  type: z.string().optional().catch(undefined),
-  event_id: z.string().optional().catch(undefined),
-});
+/** What is read of a frame that is refused. */
+const refusedSchema = z.object({ event_id: z.string().optional().catch(undefined) });
+
+function refusedFrame(refusal: ProtocolError, value: object): RefusedFrame {
+  return new RefusedFrame(refusal, refusedSchema.parse(value).event_id);
+}
 
 /**
  * A text frame as a client event.
@@ -202,23 +203,23 @@ const envelopeSchema = z.looseObject({
  */
 export function parseFrame(text: string, depthMax: number): ClientEvent {
   const value = parseObject(text, depthMax);
-  const { type, event_id: id } = envelopeSchema.parse(value);
-  if (type === undefined)
-    throw new RefusedFrame(
+  const type = typeOf(value);
+  if (typeof type !== 'string')
+    throw refusedFrame(
       new ProtocolError('invalid_frame', 'The frame has no string "type".', { param: 'type' }),
-      id,
+      value,
     );
   if (!isClientEventType(type))
-    throw new RefusedFrame(
+    throw refusedFrame(
       new ProtocolError('unknown_event_type', `Unknown event type "${type.slice(0, 64)}".`, {
         param: 'type',
       }),
-      id,
+      value,
     );
   try {
     const schema: z.ZodType<ClientEvent> = schemas[type];
     return parse(schema, value);
   } catch (fault) {
-    throw fault instanceof ProtocolError ? new RefusedFrame(fault, id) : fault;
+    throw fault instanceof ProtocolError ? refusedFrame(fault, value) : fault;
   }
 }

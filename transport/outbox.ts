@@ -20,6 +20,8 @@ const batchEntries = 256;
 
 const nothing = (): void => undefined;
 
+const resolved = Promise.resolve();
+
 const tooSlow = 'the client reads too slowly';
 
 /** One view as a socket follows it. */
@@ -132,7 +134,8 @@ export class Outbox {
   /** Writes ahead, once in a turn of the loop. A microtask later, because a log may not be read while it is written to. */
   #lead(): void {
     this.#led = true;
-    queueMicrotask(() => {
+    // Cheaper than `queueMicrotask`, which makes a resource for the hooks of others.
+    void resolved.then(() => {
       if (!this.#closed && !this.#full) this.#write();
     });
   }

@@ -42,10 +42,12 @@ const messagePartSchema = z.discriminatedUnion('type', [
   refusalSchema,
 ]);
 
+const textSchema = z.string();
+
 /** A text or an array of parts, in which the part at fault is named. */
 function textOr<Part>(parts: z.ZodType<Part[]>, expected: string): z.ZodType<string | Part[]> {
   return dispatched<string | Part[]>((raw) => {
-    if (typeof raw === 'string') return z.string();
+    if (typeof raw === 'string') return textSchema;
     return Array.isArray(raw) ? parts : expected;
   });
 }
