@@ -14,6 +14,9 @@ export interface Wire {
   end(code: number, reason: string): void;
 }
 
+/** What is left to write to when the peer has gone. */
+const nowhere: Wire = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
+
 /**
  * The adapter-independent half of a socket.
  *
@@ -22,7 +25,9 @@ export interface Wire {
  * 2. The closed callback runs once, in a microtask of its own: never inside a call that the session makes. Its code is
  *    the one that ended the socket: ours if we closed first, the peer's if it did, 1005 without one, 1006 for a drop.
  * 3. Each socket has its own waiter for `drained`; it wakes below the bound, or after the closed callback.
- * 4. A buffer that overruns its bound (`SendBuffer`: pongs, or a session that does not wait) closes the socket with
+ * 4. Frames reach the session in the order they arrived, also those that wait for their turn (`receivedInside`) while the
+ *    peer goes: they were sent before it went. After our own close none does.
+ * 5. A buffer that overruns its bound (`SendBuffer`: pongs, or a session that does not wait) closes the socket with
  *    1013.
  */
 export class OpenSocket implements Socket {
@@ -32,6 +37,8 @@ export class OpenSocket implements Socket {
   readonly #buffer: SendBuffer;
   #wire: Wire | null;
   #closed: (code: number) => void = () => {};
+  /** Frames that wait for their turn: texts, or null for a binary one. */
+  #waiting: (string | null)[] = [];
 
   constructor(application: Application, wire: Wire, bounds: Bounds) {
     this.#application = application;
@@ -56,7 +63,7 @@ export class OpenSocket implements Socket {
   close(code: number, reason: string): void {
     const wire = this.#wire;
     if (wire === null) return;
-    this.gone(code);
+    this.#end(code);
     wire.end(code, cutReason(reason));
   }
 
@@ -66,12 +73,17 @@ export class OpenSocket implements Socket {
 
   /** For the adapter: a frame arrived whole. */
   received(frame: Buffer, isBinary: boolean): void {
-    if (this.#wire === null) return;
-    if (frame.byteLength > this.#bounds.frameBytesMax) {
-      this.close(1009, `The frame is longer than the limit of ${this.#bounds.frameBytesMax} bytes.`);
-      return;
-    }
-    this.#guard(() => this.onFrame(isBinary ? null : frame.toString()));
+    if (this.#takes(frame)) this.#deliver(isBinary ? null : frame.toString());
+  }
+
+  /**
+   * The same, for an adapter whose library holds back what is sent until its callback has returned and all that the
+   * callback set in motion has run: the session gets the frame right after. The buffer may be gone by then.
+   */
+  receivedInside(frame: Buffer, isBinary: boolean): void {
+    if (!this.#takes(frame)) return;
+    this.#waiting.push(isBinary ? null : frame.toString());
+    if (this.#waiting.length === 1) setImmediate(() => this.#deliverWaiting());
   }
 
   /**
@@ -87,6 +99,32 @@ export class OpenSocket implements Socket {
 
   /** For the adapter: the connection has ended. Only the first call counts. */
   gone(code: number): void {
+    if (this.#wire === null) return;
+    this.#wire = nowhere;
+    this.#deliverWaiting();
+    this.#end(code);
+  }
+
+  #takes(frame: Buffer): boolean {
+    if (this.#wire === null) return false;
+    const { frameBytesMax } = this.#bounds;
+    if (frame.byteLength <= frameBytesMax) return true;
+    this.#deliverWaiting();
+    this.close(1009, `The frame is longer than the limit of ${frameBytesMax} bytes.`);
+    return false;
+  }
+
+  #deliverWaiting(): void {
+    const frames = this.#waiting;
+    this.#waiting = [];
+    for (const text of frames) this.#deliver(text);
+  }
+
+  #deliver(text: string | null): void {
+    if (this.#wire !== null) this.#guard(() => this.onFrame(text));
+  }
+
+  #end(code: number): void {
     if (this.#wire === null) return;
     this.#wire = null;
     queueMicrotask(() => {

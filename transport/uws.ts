@@ -8,6 +8,8 @@
  *    ours, kept by `OpenSocket`.
  * 4. Silence is measured by the library's idle timer, which every received byte restarts and no sent one does: a large
  *    frame may upload slowly, a dead peer may not stay. It counts in steps of 4 s, from 8 s, whatever `pingMs` says.
+ * 5. A session is not called inside the library's callback: that corks the socket until all that the frame set in motion
+ *    has run, so the first token of an instant turn would wait for the turn.
  *
  * A frame of invalid UTF-8, and one over twice the limit, is cut by the library without a close frame: both ends see
  * 1006.
@@ -121,7 +123,7 @@ function makeBehavior(
       opened.begin(socket.getUserData().handshake);
     },
     message(socket, frame, isBinary) {
-      sockets.get(socket)?.received(Buffer.from(frame), isBinary);
+      sockets.get(socket)?.receivedInside(Buffer.from(frame), isBinary);
     },
     drain(socket) {
       sockets.get(socket)?.measure();
