@@ -1,6 +1,6 @@
 /** The exchanges that `resume` times: with a bare echo, with its floor, and with a rollout. */
 import { deferred, trustedServerEventSchema } from '../../engine/index.js';
-import type { FrameSocket } from './frames.js';
+import type { FrameSocket, OnFrame } from './frames.js';
 
 /** One turn of a rollout: its time to the first token, and what its frames weigh. */
 export interface Exchange {
@@ -62,13 +62,19 @@ export class Rollout {
     return this.#turn({ type: 'response.append', response_id: this.#responseId, input });
   }
 
-  /** Sends an event and waits for the next hand-off. */
+  /**
+   * Sends an event and waits for the next hand-off. Frames are read when all that arrived with them have been stamped:
+   * read as they come, those before the token would delay its stamp, and this client's work would count as the server's.
+   */
   async #turn(event: object): Promise<Exchange> {
     const frameUp = JSON.stringify(event);
     const handedOff = deferred<void>();
     const frames: string[] = [];
     let [firstTokenAt, bytesDown, framesDown] = [0, 0, 0];
     this.#socket.onFrame = (raw, at) => {
+      setImmediate(read, raw, at);
+    };
+    const read: OnFrame = (raw, at) => {
       const frame = raw.toString();
       frames.push(frame);
       const received = trustedServerEventSchema.parse(JSON.parse(frame));
