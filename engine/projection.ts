@@ -135,6 +135,11 @@ export class VirtualResponse {
     return this.#sequence - 1;
   }
 
+  /** Whether its client owes an answer to a call that it has announced. */
+  owes(callId: string): boolean {
+    return this.#owed.has(callId);
+  }
+
   /** What its client owes: the calls of its finished items that nobody has answered, in call order. */
   get requiredInput(): RequiredInput[] {
     return Object.values(this.#output).flatMap((item) => {

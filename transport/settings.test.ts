@@ -1,7 +1,10 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 
-import { settingsKey } from './settings.js';
+import { SettingsKeys } from './settings.js';
+
+const keys = new SettingsKeys();
+const settingsKey = (create: object): string => keys.of({ ...create });
 
 const create = { model: 'm', tools: [{ type: 'function', name: 'f' }], temperature: 1 };
 
@@ -23,7 +26,7 @@ test('what a create says for itself is no setting, and neither is what nobody re
 });
 
 test('anything else is', () => {
-  const keys = [
+  const different = [
     {},
     { model: 'n' },
     { tools: [{ type: 'function', name: 'g' }] },
@@ -36,5 +39,5 @@ test('anything else is', () => {
     { conversation: 'c' },
     { background: true },
   ].map((change) => settingsKey({ ...create, ...change }));
-  assert.equal(new Set(keys).size, keys.length);
+  assert.equal(new Set(different).size, different.length);
 });

@@ -24,7 +24,7 @@ import { itemsOf, resumes, type Asked } from './asked.js';
 import { keptOf, parentTurn, previousId } from './continuation.js';
 import type { Continuity, ContinuityParts, CreateFields, Showing } from './continuity.js';
 import type { Holder } from './holders.js';
-import { settingsKey } from './settings.js';
+import { SettingsKeys } from './settings.js';
 import { fromStart, TurnResponse, type Window } from './turn-response.js';
 
 const metadataSchema = createRequestSchema.pick({ metadata: true });
@@ -35,6 +35,8 @@ export class ShimContinuity implements Continuity, Holder {
   readonly #held = new Set<LiveResponse>();
   /** By lane, what was shown to its end last: the next create of the lane tells that its client has seen it. */
   readonly #unconfirmed = new Map<string | null, TurnResponse>();
+
+  readonly #settings = new SettingsKeys();
 
   constructor(parts: ContinuityParts) {
     this.#parts = parts;
@@ -48,7 +50,7 @@ export class ShimContinuity implements Continuity, Holder {
     const asked = {
       create,
       lane,
-      settings: settingsKey(create),
+      settings: this.#settings.of(create),
       id,
       parent,
       items: itemsOf(create['input']),

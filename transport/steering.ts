@@ -79,7 +79,7 @@ export class Steering {
     this.#running.delete(turn.id);
     const steers = running?.steers ?? [];
     const { status } = window.snapshot;
-    const owed = status === 'completed' ? window.requiredInput : [];
+    const owed = status === 'completed' && steers.length > 0 ? window.requiredInput : [];
     const waiting = owed.length > 0 ? steers : [];
     this.#remember(turn.id, { lane: turn.lane, lastNumber: window.lastNumber, status, steers: waiting });
     if (running === undefined || steers.length === 0) return null;

@@ -97,14 +97,13 @@ export class TurnResponse {
 
 /** What was kept at a hand-off, with the answers that were given before it and that no client will give again. */
 function withAnswers(kept: Kept, window: VirtualResponse, response: LiveResponse): Kept {
-  const due = new Set(window.requiredInput.map((stub) => stub.call_id));
-  const owed = kept.owed.filter((callId) => due.has(callId));
+  const owed = kept.owed.filter((callId) => window.owes(callId));
   if (owed.length === kept.owed.length) return kept;
   const given = new Map<string, Entry>();
   // After an early end what was received stands in the transcript and in the ledger.
   for (const entry of [...response.kept.transcript.entries(kept.transcript.length), ...response.received]) {
     const callId = answeredCallId(entry.item);
-    if (callId !== null && kept.owed.includes(callId) && !due.has(callId)) given.set(callId, entry);
+    if (callId !== null && kept.owed.includes(callId) && !window.owes(callId)) given.set(callId, entry);
   }
   return { ...kept, transcript: kept.transcript.extend([...given.values()]), owed };
 }
