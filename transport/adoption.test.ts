@@ -8,6 +8,7 @@ async function adoptable(lab: Lab, credential: string): Promise<Adoptable> {
   const rollout = await lab.create('hi', { credential });
   return {
     rollout,
+    created: rollout.created,
     settings: '',
     parentId: null,
     from: 0,

@@ -2,13 +2,15 @@
  * How a history that is sent in full finds the rollout it belongs to: by the calls in it, or, before there was any, by
  * its `prompt_cache_key`. Only an index: whether the history is that rollout's is found out item by item.
  */
-import { ProtocolError, type LiveResponse, type Overlap } from '../engine/index.js';
+import { ProtocolError, type LiveResponse, type Overlap, type ResponseObject } from '../engine/index.js';
 import { answeredCallId, openedCallId } from '../engine/calls.js';
 import type { TurnResponse, Window } from './turn-response.js';
 
 /** What the shim knows of a rollout beyond the engine. */
 export interface Adoptable {
   readonly rollout: LiveResponse;
+  /** As it was created: what the responses of all its turns have in common. */
+  readonly created: ResponseObject;
   readonly settings: string;
   /** Id of the response it continued from, or null. */
   readonly parentId: string | null;

@@ -10,13 +10,7 @@
  *       rollout has ended while its input was taken in.
  *   V4  A create that is refused takes its parent with it; if a rollout was suspended there, it ends.
  */
-import {
-  createdObject,
-  ProtocolError,
-  type Kept,
-  type LiveResponse,
-  type ResponseObject,
-} from '../engine/index.js';
+import { ProtocolError, type Kept, type LiveResponse, type ResponseObject } from '../engine/index.js';
 import { parse } from '../engine/protocol/parse.js';
 import { createRequestSchema } from '../engine/protocol/requests.js';
 import { beginningFor, callIdIn, windowFor, type Adoptable } from './adoption.js';
@@ -148,7 +142,7 @@ export class ShimContinuity implements Continuity, Holder {
       return null;
     const inputFrom = parent.kept?.transcript.length ?? 0;
     const window = { first: rollout.lastNumber + 1, outputItems: parent.outputItemsAfter, inputFrom };
-    const showing = this.#show(rollout, this.#createdFor(rollout, create), window, lane);
+    const showing = this.#show(rollout, this.#createdFor(known, create), window, lane);
     return (await this.#append(known, items, true)) ? this.#begun(showing, known) : null;
   }
 
@@ -165,7 +159,7 @@ export class ShimContinuity implements Continuity, Holder {
       const window = windowFor(known, overlap, { beyond, items, now: host.engine.clock.now() });
       if (window === null) continue;
       const answered = new Set(beyond.flatMap((item) => callIdIn(item) ?? []));
-      const created = this.#createdFor(known.rollout, create);
+      const created = this.#createdFor(known, create);
       const showing = this.#show(known.rollout, created, { ...window, inputFrom: from, answered }, lane);
       if (beyond.length === 0 || (await this.#append(known, beyond, false)))
         return this.#begun(showing, known);
@@ -186,8 +180,10 @@ export class ShimContinuity implements Continuity, Holder {
     });
     host.perTurn.add(rollout);
     const from = kept?.transcript.length ?? 0;
+    const { created } = rollout;
     const known = {
       rollout,
+      created,
       settings,
       parentId: id,
       from,
@@ -198,8 +194,8 @@ export class ShimContinuity implements Continuity, Holder {
       resuming: false,
     };
     host.adoption.begun(known, create['prompt_cache_key']);
-    const created = { ...rollout.created, id: host.engine.mintId('resp') };
-    return this.#begun(this.#show(rollout, created, fromStart(kept), lane), known);
+    const first = { ...created, id: host.engine.mintId('resp') };
+    return this.#begun(this.#show(rollout, first, fromStart(kept), lane), known);
   }
 
   /**
@@ -254,11 +250,16 @@ export class ShimContinuity implements Continuity, Holder {
     for (const held of this.#held) if (held.settlement !== null) this.#held.delete(held);
   }
 
-  #createdFor(rollout: LiveResponse, create: CreateFields): ResponseObject {
+  /** A response of a rollout that is under way: the same settings, and what its create says for itself. */
+  #createdFor({ created }: Adoptable, create: CreateFields): ResponseObject {
     const { host } = this.#parts;
-    const metadata = create['metadata'] === undefined ? null : parse(metadataSchema, create).metadata;
-    const previous_response_id = previousId(create['previous_response_id']);
-    const request = { ...rollout.request, metadata, previous_response_id, generate: undefined };
-    return createdObject(host.engine.mintId('resp'), request, host.unixSeconds());
+    const said = create['metadata'] === undefined ? null : parse(metadataSchema, create).metadata;
+    return {
+      ...created,
+      id: host.engine.mintId('resp'),
+      created_at: host.unixSeconds(),
+      metadata: said ?? {},
+      previous_response_id: previousId(create['previous_response_id']),
+    };
   }
 }
