@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { checkGrammar, type ResponseObject, type ServerEvent } from '../../engine/index.js';
-import type { EventOf } from './peer.js';
+import type { EventOf } from './kinds.js';
 
 export function ofType<Type extends ServerEvent['type']>(
   events: readonly ServerEvent[],

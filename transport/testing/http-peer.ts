@@ -9,7 +9,8 @@ import {
 } from '../../engine/protocol/server-events.js';
 import type { Body } from '../loopback.js';
 import type { TAnswer, TServer, TStream } from './clients.js';
-import type { EventOf } from './peer.js';
+import type { EventOf } from './kinds.js';
+import { checkWholeStreams } from './streams.js';
 
 type Match = (event: ServerEvent) => boolean;
 
@@ -97,6 +98,7 @@ export class Events {
     assert.equal(this.done, false, 'nothing follows [DONE]');
     if (block === 'data: [DONE]') {
       this.done = true;
+      checkWholeStreams(this.taken);
       return null;
     }
     const event = eventIn(block);

@@ -4,8 +4,11 @@ import assert from 'node:assert/strict';
 import { serverEventSchema, type ServerEvent } from '../../engine/index.js';
 import type { Closing } from '../loopback.js';
 import { WireClient, type TClient } from './adapters.js';
+import { isPause, type EventOf } from './kinds.js';
+import { checkWholeStreams } from './streams.js';
 
-export type EventOf<Type extends ServerEvent['type']> = Extract<ServerEvent, { type: Type }>;
+export { isPause, isTerminal, type EventOf } from './kinds.js';
+
 type Match = (event: ServerEvent) => boolean;
 
 /** Keeps every frame from the first moment, and holds each against the schema of its event. */
@@ -141,16 +144,6 @@ export class TPeer implements AsyncDisposable {
     this.resume();
     this.close();
     await this.closed;
+    checkWholeStreams(this.received);
   }
-}
-
-const terminals = new Set(['response.completed', 'response.incomplete', 'response.failed']);
-
-export function isTerminal(event: ServerEvent): boolean {
-  return terminals.has(event.type);
-}
-
-/** The end of a turn, as far as a client is concerned: a hand-off, a terminal event or an error. */
-export function isPause(event: ServerEvent): boolean {
-  return isTerminal(event) || event.type === 'response.done' || event.type === 'error';
 }
