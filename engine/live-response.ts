@@ -21,7 +21,7 @@ import type { Item } from './protocol/items.js';
 import { parse } from './protocol/parse.js';
 import { appendInputSchema, type CreateRequest } from './protocol/requests.js';
 import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
-import { Snapshot } from './response-object.js';
+import { broughtItems, Snapshot } from './response-object.js';
 import { Rollout } from './rollout.js';
 import type { RolloutParts } from './rollout-parts.js';
 import type { Kept, Receipt, StageRuns } from './stages.js';
@@ -174,8 +174,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   /** What its client has brought so far, oldest first: input and appends. */
   get inputItems(): readonly Item[] {
-    const own = new Set<unknown>(this.snapshot().output.map(({ id }) => id));
-    return this.#rollout.added.filter((item) => !('id' in item) || !own.has(item.id));
+    return broughtItems(this.#rollout.added, this.snapshot().output);
   }
 
   /** The Response as it was created. */

@@ -1,6 +1,7 @@
 /** The wire snapshot of a Response: what its request said, and a running fold of its log (S6). */
 import { openedCallId, owedCallId } from './calls.js';
 import type { LogEntry, TurnUsage } from './log-entry.js';
+import type { Item } from './protocol/items.js';
 import type { CreateRequest, Tool } from './protocol/requests.js';
 import type { OutputItem, ResponseObject, Usage } from './protocol/server-events.js';
 
@@ -104,6 +105,12 @@ export function unfinish(output: readonly OutputItem[], owed: ReadonlySet<string
     const callId = openedCallId(item);
     return callId !== null && owed.has(callId) ? { ...item, status: 'incomplete' } : item;
   });
+}
+
+/** The items that stand in no output: those that a client brought. */
+export function broughtItems(items: readonly Item[], output: readonly OutputItem[]): Item[] {
+  const own = new Set<unknown>(output.map(({ id }) => id));
+  return items.filter((item) => !('id' in item) || !own.has(item.id));
 }
 
 /** What names the call that an item makes, or null. */

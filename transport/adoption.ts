@@ -4,6 +4,7 @@
  */
 import { ProtocolError, type LiveResponse, type Overlap, type ResponseObject } from '../engine/index.js';
 import { answeredCallId, openedCallId } from '../engine/calls.js';
+import { Bounded } from './bounded.js';
 import type { TurnResponse, Window } from './turn-response.js';
 
 /** What the shim knows of a rollout beyond the engine. */
@@ -29,14 +30,13 @@ export interface Adoptable {
 }
 
 export class Adoption {
-  readonly #max: number;
   /** Weak, so that the index keeps nothing alive. */
-  readonly #byKey = new Map<string, WeakRef<Adoptable>>();
+  readonly #byKey: Bounded<WeakRef<Adoptable>>;
   readonly #known = new WeakMap<LiveResponse, Adoptable>();
 
   /** @param max call ids and cache keys, over all rollouts; the oldest go first. */
   constructor(max: number) {
-    this.#max = max;
+    this.#byKey = new Bounded(max);
   }
 
   begun(adoptable: Adoptable, cacheKey: unknown): void {
@@ -72,11 +72,7 @@ export class Adoption {
   }
 
   #set(adoptable: Adoptable, key: string): void {
-    const own = `${adoptable.rollout.credential} ${key}`;
-    this.#byKey.delete(own);
-    this.#byKey.set(own, new WeakRef(adoptable));
-    const oldest = this.#byKey.keys().next();
-    if (this.#byKey.size > this.#max && oldest.done === false) this.#byKey.delete(oldest.value);
+    this.#byKey.set(`${adoptable.rollout.credential} ${key}`, new WeakRef(adoptable));
   }
 }
 

@@ -6,7 +6,15 @@ import { ProtocolError, toProtocolError, type AppendAccepted, type LiveResponse 
 import type { ClientEvent, CreateEvent } from './client-events.js';
 import type { Holder } from './holders.js';
 import { Holds } from './holds.js';
-import { admitNative, lostError, supersededError } from './native.js';
+import {
+  admitNative,
+  endedError,
+  lostError,
+  placeOf,
+  requireKnown,
+  requirePlace,
+  supersededError,
+} from './native.js';
 import type { Dialect, DialectParts } from './session.js';
 import { NativeView } from './view.js';
 
@@ -63,11 +71,11 @@ export class AppendDialect implements Dialect, Holder {
     if (feed === null) return;
     this.#parts.session.unfollow(feed);
     this.#holds.lose(feed);
-    this.#parts.session.refuse(supersededError(response.id), this.#place(response));
+    this.#parts.session.refuse(supersededError(response.id), placeOf(response));
   }
 
   lost(response: LiveResponse): void {
-    this.#parts.session.refuse(lostError(response.id), this.#place(response));
+    this.#parts.session.refuse(lostError(response.id), placeOf(response));
   }
 
   async #create(event: CreateEvent): Promise<void> {
@@ -109,7 +117,7 @@ export class AppendDialect implements Dialect, Holder {
   #rejoin(id: string, event: CreateEvent): void {
     if (!this.#parts.session.open) return;
     try {
-      const response = this.#find(id);
+      const response = requireKnown(this.#parts, id);
       this.#holds.requireRoom(this.#creating, id);
       response.entries(0, 0); // Refuses where the first events are no longer kept.
       this.#hold(response, -1);
@@ -147,10 +155,7 @@ export class AppendDialect implements Dialect, Holder {
   #cancel(event: Cancel): void {
     try {
       const response = this.#held(event.response_id);
-      if (response.settlement !== null)
-        throw new ProtocolError('response_already_completed', `Response ${response.id} has already ended.`, {
-          param: 'response_id',
-        });
+      if (response.settlement !== null) throw endedError(response.id);
       response.cancel();
     } catch (fault) {
       this.#refuse(fault, event);
@@ -160,15 +165,9 @@ export class AppendDialect implements Dialect, Holder {
   #attach(event: Attach): void {
     const { session } = this.#parts;
     try {
-      const response = this.#find(event.response_id);
+      const response = requireKnown(this.#parts, event.response_id);
       const startingAfter = event.starting_after ?? -1;
-      if (startingAfter > response.lastNumber)
-        throw new ProtocolError(
-          'invalid_value',
-          `starting_after is ${startingAfter}, but the newest event is ${response.lastNumber}.`,
-          { param: 'starting_after' },
-        );
-      response.entries(startingAfter + 1, 0); // Refuses a place that is no longer kept.
+      requirePlace(response, startingAfter);
       this.#holds.requireRoom(this.#creating + 1, response.id);
       session.send({
         type: 'response.attached',
@@ -194,19 +193,9 @@ export class AppendDialect implements Dialect, Holder {
     host.holders.take(response, this);
   }
 
-  #find(id: string): LiveResponse {
-    const { host, credential } = this.#parts;
-    const response = host.engine.get(id, credential);
-    // One that is still being admitted has no log yet; one of a chain or replay socket is that socket's own.
-    if (response !== null && response.lastNumber >= 0 && !host.perTurn.has(response)) return response;
-    throw new ProtocolError('response_not_found', `No response "${id.slice(0, 128)}" is known here.`, {
-      param: 'response_id',
-    });
-  }
-
   /** A Response this socket may append to and cancel. Ended ones too, so that a resend after the end is answered. */
   #held(id: string): LiveResponse {
-    const response = this.#find(id);
+    const response = requireKnown(this.#parts, id);
     if (response.settlement !== null || this.#parts.host.holders.holderOf(response) === this) return response;
     if (this.#holds.isLost(id)) throw supersededError(id);
     throw new ProtocolError(
@@ -219,10 +208,6 @@ export class AppendDialect implements Dialect, Holder {
   #refuse(fault: unknown, event: Pick<Attach, 'event_id' | 'response_id'>): void {
     const parts = { eventId: event.event_id, responseId: event.response_id };
     this.#parts.session.refuse(fault, { ...parts, sequenceNumber: this.#lastNumber(event.response_id) });
-  }
-
-  #place(response: LiveResponse) {
-    return { responseId: response.id, sequenceNumber: Math.max(0, response.lastNumber) };
   }
 
   #lastNumber(id: string): number {

@@ -17,7 +17,8 @@ export function previousId(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-type Where = Pick<ContinuityParts, 'host' | 'credential' | 'connection'>;
+/** Whose id it is. Without a connection only what was stored can be named. */
+type Where = Pick<ContinuityParts, 'host' | 'credential'> & Partial<Pick<ContinuityParts, 'connection'>>;
 
 /** A per-turn response that has ended: of this connection, or stored. */
 export function parentTurn({ host, credential, connection }: Where, id: string): TurnResponse | null {

@@ -3,15 +3,15 @@
  * taken before the create is awaited, so that two of them at once are one too.
  */
 import type { LiveResponse } from '../engine/index.js';
+import { Bounded } from './bounded.js';
 
 export class Creates {
-  readonly #max: number;
   /** Ids only, so that nothing of an ended Response is kept for the sake of a resend. */
-  readonly #byKey = new Map<string, Promise<string>>();
+  readonly #byKey: Bounded<Promise<string>>;
 
   /** @param max creates remembered, over all credentials; the oldest go first. */
   constructor(max: number) {
-    this.#max = max;
+    this.#byKey = new Bounded(max);
   }
 
   /** The id of the Response that a create of that event_id made or is making, or null. Rejects where it is refused. */
@@ -28,11 +28,10 @@ export class Creates {
     id.catch(() => {
       if (this.#byKey.get(key) === id) this.#byKey.delete(key);
     });
-    const oldest = this.#byKey.keys().next();
-    if (this.#byKey.size > this.#max && oldest.done === false) this.#byKey.delete(oldest.value);
   }
 }
 
-function keyOf(credential: string, eventId: string): string {
+/** One key for an id of one credential, whatever either holds. */
+export function keyOf(credential: string, eventId: string): string {
   return JSON.stringify([credential, eventId]);
 }

@@ -2,8 +2,6 @@
  * The designs, as data. A design chooses a dialect and where state lives between turns; what work runs over what
  * follows from that and is stated here, so that a table can print it and a test can hold the receipts against it.
  */
-import type { Tokenizer } from '../engine/index.js';
-
 export type DialectName = 'append' | 'chain' | 'replay' | 'shim';
 
 /** What carries the protocol: a socket, or HTTP with Server-Sent Events. */
@@ -151,6 +149,3 @@ export class DesignRegistry {
     return [...this.#designs.keys()];
   }
 }
-
-/** The tokenizer a design's Responses use, where it is not the engine's own. */
-export type TokenizerFor = (design: Design) => Tokenizer | undefined;

@@ -21,12 +21,6 @@ export function notServed(path: string): ProtocolError {
   return new ProtocolError('not_found', `Nothing is served at ${path.slice(0, 128)}.`);
 }
 
-export function responseNotFound(id: string): ProtocolError {
-  return new ProtocolError('response_not_found', `No response "${id.slice(0, 128)}" is known here.`, {
-    param: 'response_id',
-  });
-}
-
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function decode(body: Buffer): string {

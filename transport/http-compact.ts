@@ -23,8 +23,7 @@ export async function compactInput(
 ): Promise<Answer> {
   host.requireOpen();
   const fields = host.turns.items.resolve(credential, body);
-  const where = { host, credential, connection: null };
-  const kept = await keptOf(where, previousId(fields['previous_response_id']));
+  const kept = await keptOf({ host, credential }, previousId(fields['previous_response_id']));
   const response = await host.engine.create(
     { ...fields, generate: undefined, store: false, input: withTrigger(fields['input']) },
     { credential, kept, handOff: 'complete' },

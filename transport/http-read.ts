@@ -11,7 +11,8 @@ import { readQuery, type ItemQuery } from './client-events.js';
 import type { Design } from './designs.js';
 import { json } from './http-answer.js';
 import { shown } from './http-create.js';
-import { hold, requireKnown, requireNative, type NativeParts } from './native-http.js';
+import { endedError, requireKnown } from './native.js';
+import { hold, requireNative, type NativeParts } from './native-http.js';
 import { SseStream } from './sse.js';
 import type { Answer, StreamAnswer } from './socket.js';
 import type { TurnResponse } from './turn-response.js';
@@ -36,10 +37,7 @@ export function readResponse(parts: NativeParts, id: string, design: Design): An
   const { stream, starting_after: after = -1 } = readQuery(parts.exchange.query);
   // A stream without a body would take the Response from whoever holds it.
   if (!stream || parts.exchange.method === 'HEAD') return json(200, snapshotOf(found));
-  if ('response' in found && design.dialect === 'append') {
-    requirePlace(after, found.response.lastNumber);
-    return hold(parts, found.response, after);
-  }
+  if ('response' in found && design.dialect === 'append') return hold(parts, found.response, after);
   return readAsStandard(parts, found, after);
 }
 
@@ -72,29 +70,12 @@ function wholeView(rollout: LiveResponse, after: number, unixSeconds: () => numb
   return new WindowView(rollout, 2, window, { lane: null, after, faultFirst: true });
 }
 
-function requirePlace(after: number, newest: number): void {
-  if (after > newest)
-    throw new ProtocolError(
-      'invalid_value',
-      `starting_after is ${after}, but the newest event is ${newest}.`,
-      {
-        param: 'starting_after',
-      },
-    );
-}
-
-function ended(id: string): ProtocolError {
-  return new ProtocolError('response_already_completed', `Response ${id} has already ended.`, {
-    param: 'response_id',
-  });
-}
-
 /** `POST /v1/responses/{id}/cancel`: answers when the response has ended. */
 export async function cancelResponse(parts: NativeParts, id: string): Promise<Answer> {
   const found = find(parts, id);
   if ('turn' in found) return json(200, await cancelTurn(parts, found.turn));
   const response = requireNative(parts, id);
-  if (response.settlement !== null) throw ended(id);
+  if (response.settlement !== null) throw endedError(id);
   response.cancel();
   await response.settled;
   return json(200, response.snapshot());
@@ -102,7 +83,7 @@ export async function cancelResponse(parts: NativeParts, id: string): Promise<An
 
 async function cancelTurn({ host, credential, exchange }: NativeParts, turn: TurnResponse) {
   const running = turn.snapshot.status === 'in_progress' ? host.engine.get(turn.rolloutId, credential) : null;
-  if (running === null || running.settlement !== null) throw ended(turn.id);
+  if (running === null || running.settlement !== null) throw endedError(turn.id);
   const view = turn.view(running, { unixSeconds: host.unixSeconds });
   running.cancel();
   await shown(view, exchange.gone);

@@ -108,8 +108,7 @@ export class Http {
   async #inputTokens(asked: Asked): Promise<Answer> {
     const { host, credential, exchange } = asked;
     const fields = host.turns.items.resolve(credential, this.#bodyOf(asked));
-    const where = { host, credential, connection: null };
-    const kept = await keptOf(where, previousId(fields['previous_response_id']));
+    const kept = await keptOf({ host, credential }, previousId(fields['previous_response_id']));
     const input_tokens = await host.engine.countInput(fields, kept, exchange.gone);
     return json(200, { object: 'response.input_tokens', input_tokens });
   }

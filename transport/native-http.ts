@@ -6,11 +6,19 @@ import { ProtocolError, type LiveResponse } from '../engine/index.js';
 import { parse } from '../engine/protocol/parse.js';
 import { appendBodySchema } from './client-events.js';
 import type { CreateFields } from './continuity.js';
-import { admitNative, appendedTo, lostError, supersededError } from './native.js';
+import {
+  admitNative,
+  appendedTo,
+  lostError,
+  placeOf,
+  requireKnown,
+  requirePlace,
+  supersededError,
+} from './native.js';
 import type { Design } from './designs.js';
 import type { Holder } from './holders.js';
 import type { Host } from './host.js';
-import { json, responseNotFound } from './http-answer.js';
+import { json } from './http-answer.js';
 import { SseStream, type Streams } from './sse.js';
 import type { Answer, Exchange, StreamAnswer } from './socket.js';
 import { NativeView } from './view.js';
@@ -43,10 +51,6 @@ class StreamHold implements Holder {
   lost(response: LiveResponse): void {
     this.#stream.refuse(lostError(response.id), placeOf(response));
   }
-}
-
-function placeOf(response: LiveResponse) {
-  return { responseId: response.id, sequenceNumber: Math.max(0, response.lastNumber) };
 }
 
 export interface NativeParts {
@@ -88,7 +92,7 @@ async function admittedOnce(
 /** Streams a Response of the append design from after that number, and holds it unless a socket does. */
 export function hold(parts: NativeParts, response: LiveResponse, startingAfter: number): StreamAnswer {
   const { host } = parts;
-  response.entries(startingAfter + 1, 0); // Refuses a place that is no longer kept.
+  requirePlace(response, startingAfter);
   const held = new StreamHold(parts, response, startingAfter);
   if (!heldBySocket(host, response)) host.holders.take(response, held);
   return held.stream.begin();
@@ -109,20 +113,8 @@ export async function appendNative(
   return json(200, await appendedTo(response, body));
 }
 
-type Caller = Pick<NativeParts, 'host' | 'credential'>;
-
-/**
- * @throws ProtocolError for an unknown one, another caller's, a per-turn one, and one that is still being admitted: it has
- * no log yet.
- */
-export function requireKnown({ host, credential }: Caller, id: string): LiveResponse {
-  const response = host.engine.get(id, credential);
-  if (response === null || response.lastNumber < 0 || host.perTurn.has(response)) throw responseNotFound(id);
-  return response;
-}
-
-/** @throws ProtocolError also for one that a socket holds. */
-export function requireNative(caller: Caller, id: string): LiveResponse {
+/** @throws ProtocolError as `requireKnown`, and for one that a socket holds. */
+export function requireNative(caller: Pick<NativeParts, 'host' | 'credential'>, id: string): LiveResponse {
   const { host } = caller;
   const response = requireKnown(caller, id);
   if (response.settlement === null && heldBySocket(host, response))

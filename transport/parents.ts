@@ -2,36 +2,9 @@
  * The responses that a create of a per-turn design may name as its parent: those of its own connection, and those that
  * were stored, of any connection of the same credential. Both are bounded; the oldest go first.
  */
+import { Bounded } from './bounded.js';
 import { StoredItems } from './stored-items.js';
 import type { TurnResponse } from './turn-response.js';
-
-class Bounded<Value> {
-  readonly #max: number;
-  readonly #values = new Map<string, Value>();
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get(key: string): Value | undefined {
-    return this.#values.get(key);
-  }
-
-  set(key: string, value: Value): void {
-    this.#values.delete(key);
-    this.#values.set(key, value);
-    const oldest = this.#values.keys().next();
-    if (this.#values.size > this.#max && oldest.done === false) this.#values.delete(oldest.value);
-  }
-
-  delete(key: string): void {
-    this.#values.delete(key);
-  }
-
-  clear(): void {
-    this.#values.clear();
-  }
-}
 
 /** Of one connection, stored or not. They go with it. */
 export class ConnectionCache {

@@ -1,5 +1,7 @@
 /** Items that responses have stored, by id, so that a client may send an `item_reference` in the place of one. */
 import { ProtocolError, type OutputItem } from '../engine/index.js';
+import { Bounded } from './bounded.js';
+import { keyOf } from './creates.js';
 import type { CreateFields } from './continuity.js';
 
 function referenceIn(item: unknown): string | null {
@@ -11,20 +13,15 @@ function referenceIn(item: unknown): string | null {
 }
 
 export class StoredItems {
-  readonly #max: number;
-  readonly #items = new Map<string, OutputItem>();
+  readonly #items: Bounded<OutputItem>;
 
   /** @param max items, over all credentials; the oldest go first. */
   constructor(max: number) {
-    this.#max = max;
+    this.#items = new Bounded(max);
   }
 
   add(credential: string, items: readonly OutputItem[]): void {
-    for (const item of items) {
-      this.#items.set(`${credential} ${item.id}`, item);
-      const oldest = this.#items.keys().next();
-      if (this.#items.size > this.#max && oldest.done === false) this.#items.delete(oldest.value);
-    }
+    for (const item of items) this.#items.set(keyOf(credential, item.id), item);
   }
 
   /**
@@ -44,7 +41,7 @@ export class StoredItems {
   }
 
   #require(credential: string, id: string, index: number): OutputItem {
-    const found = this.#items.get(`${credential} ${id}`);
+    const found = this.#items.get(keyOf(credential, id));
     if (found !== undefined) return found;
     throw new ProtocolError(
       'item_not_found',

@@ -10,6 +10,7 @@ import {
   type ResponseObject,
 } from '../engine/index.js';
 import { answeredCallId } from '../engine/calls.js';
+import { broughtItems } from '../engine/response-object.js';
 import type { Entry } from '../engine/transcript.js';
 import { WindowView, type WindowShown } from './view.js';
 
@@ -71,9 +72,8 @@ export class TurnResponse {
 
   /** What its create brought, whoever wrote it. Empty while it runs. */
   get inputItems(): readonly Item[] {
-    const own = new Set<unknown>(this.snapshot.output.map(({ id }) => id));
     const items = this.kept?.transcript.items(this.#window.inputFrom) ?? [];
-    return items.filter((item) => !('id' in item) || !own.has(item.id));
+    return broughtItems(items, this.snapshot.output);
   }
 
   /** What a reader is shown, from its first event on. */

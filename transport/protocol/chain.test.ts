@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 
-import type { ServerEvent } from '../../engine/index.js';
 import { call, message, output, say, turn } from '../../engine/testing/lab.js';
 import { callIds, checkStream, ofType } from '../testing/events.js';
 import { isTerminal } from '../testing/peer.js';
+import { idOf } from '../testing/turns.js';
 import { overEveryWire } from '../testing/wire.js';
 
 const chain = { design: 'chain' };
 const script = [turn(say('let me look'), call('ls')), turn(say('done')), turn(say('gone on'))];
-
-function idOf(events: readonly ServerEvent[]): string {
-  return ofType(events, 'response.created')[0]?.response.id ?? '';
-}
 
 overEveryWire(
   'a turn is a Response, and the next one goes on from it in order (P36, P37, P45, P55)',

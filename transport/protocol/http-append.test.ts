@@ -206,3 +206,25 @@ overEveryWire(
     assert.equal(serving.lab.engine.liveCount, 3);
   },
 );
+
+overEveryWire(
+  'an append over HTTP interrupts as it does on a socket, and refuses what is no flag',
+  async (wire) => {
+    const long = 'a long text of many words';
+    const slow = { decodeTokensPerSecond: 1000, tickMs: 0 };
+    await using serving = await wire.serve([turn(say(long), say(long)), turn(say('gone on'))], slow);
+    const http = serving.http(append);
+    const events = await http.stream();
+    const { id } = (await events.until('response.created')).response;
+    const ask = (interrupt: unknown): Promise<Told> =>
+      http.ask('POST', `/v1/responses/${id}/append`, { input: 'stop', interrupt });
+    await serving.lab.clock.advance(2);
+    assert.deepEqual(refusalOf(await ask('yes')), [400, 'invalid_value', 'interrupt']);
+    assert.equal((await ask(true)).status, 200);
+    await serving.lab.clock.advance(1000);
+    const done = await events.until('response.done');
+    assert.deepEqual([done.interrupted, done.output.length, done.required_input], [true, 1, []]);
+    await events.rest();
+    assert.equal(serving.lab.prompt.at(-1), 'user: stop');
+  },
+);

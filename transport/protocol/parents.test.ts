@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 
-import type { ServerEvent } from '../../engine/index.js';
 import { call, customCall, customOutput, message, output, say, turn } from '../../engine/testing/lab.js';
 import { callIds, ofType } from '../testing/events.js';
 import type { TPeer } from '../testing/peer.js';
+import { idOf } from '../testing/turns.js';
 import { overEveryWire } from '../testing/wire.js';
 
 const chain = { design: 'chain' };
 const threeCalls = [turn(call('a'), call('b'), call('c')), turn(say('done'))];
-
-function idOf(events: readonly ServerEvent[]): string {
-  return ofType(events, 'response.created')[0]?.response.id ?? '';
-}
 
 /** The error that answers a continuation; there is nothing else. */
 async function refused(peer: TPeer, previous_response_id: string, input: unknown = 'x', fields: object = {}) {
