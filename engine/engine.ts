@@ -20,7 +20,15 @@ import type { BoundsPer, HandOff } from './rollout-parts.js';
 import type { Sampler } from './samplers/sampler.js';
 import { randomId } from './random-id.js';
 import { standardStages } from './standard-stages.js';
-import { Receipts, Stages, type Kept, type Stage, type StageRuns } from './stages.js';
+import {
+  noObligations,
+  Receipts,
+  Stages,
+  type Kept,
+  type Obligations,
+  type Stage,
+  type StageRuns,
+} from './stages.js';
 import { o200kTokenizer } from './tokenizer.js';
 
 export interface EngineOptions {
@@ -58,6 +66,8 @@ export interface CreateOptions {
   readonly tokenizer?: Tokenizer;
   /** Limits of this rollout alone: deadlines and turns. */
   readonly limits?: Partial<Limits>;
+  /** What the rollout is bound to, where that is not what its stages say of themselves. */
+  readonly obligations?: Obligations;
 }
 
 /** A client's own words: fields that nobody has looked at. */
@@ -101,7 +111,7 @@ export class Engine implements AsyncDisposable {
   /**
    * Admits a rollout.
    * @throws ProtocolError where it is refused: nothing then exists, and no post stage runs. RangeError where a limit of
-   * `options` is no limit.
+   * `options` is no limit, or an obligation can't be met.
    */
   async create(
     request: CreateRequestInput | UncheckedRequest,
@@ -109,6 +119,9 @@ export class Engine implements AsyncDisposable {
   ): Promise<LiveResponse> {
     const controller = new AbortController();
     const tokenizer = options.tokenizer ?? this.#tokenizer;
+    const stages = this.#stagesFor(tokenizer);
+    const obligations = options.obligations ?? noObligations;
+    if (obligations !== noObligations) stages.check(obligations);
     const response = new LiveResponse(
       {
         id: this.mintId('resp'),
@@ -116,7 +129,8 @@ export class Engine implements AsyncDisposable {
         kept: options.kept ?? null,
         handOff: options.handOff ?? 'suspend',
         boundsPer: options.boundsPer ?? 'rollout',
-        stages: this.#stagesFor(tokenizer),
+        stages,
+        obligations,
         receipts: new Receipts(this.stageRuns),
         clock: this.clock,
         tokenizer,

@@ -38,6 +38,7 @@ export type {
 } from './samplers/sampler.js';
 export {
   scriptedSampler,
+  type AdmissionPolicy,
   type ScriptedOptions,
   type ScriptedSampler,
   type Script,
@@ -54,6 +55,8 @@ export {
 export type {
   Bill,
   Kept,
+  Obligation,
+  Obligations,
   Passage,
   Phase,
   Receipt,

@@ -23,12 +23,13 @@ function passage(
   { parts, context, request, model, turnNumber }: Standing,
   { phase, raw, accept, signal, pendingTokens }: Brought,
 ): Passage {
-  const { id, credential, kept } = parts;
+  const { id, credential, kept, obligations } = parts;
   return {
     phase,
     raw,
     accept,
     signal,
+    obligations,
     pendingTokens,
     responseId: id,
     credential,

@@ -67,6 +67,7 @@ export function renderStage(tokenizer: Tokenizer): Stage {
     reads: 'new',
     refuses: true,
     critical: true,
+    essential: true,
     run(passage, items) {
       const front = preamble(passage);
       const rendered = renderAll(items, tokenizer, passage.signal);

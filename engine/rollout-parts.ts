@@ -2,7 +2,7 @@
 import type { Compactor } from './compaction.js';
 import type { Limits } from './limits.js';
 import type { Clock, Tokenizer } from './ports.js';
-import type { Kept, Receipts, Stages } from './stages.js';
+import type { Kept, Obligations, Receipts, Stages } from './stages.js';
 
 /** What a turn that owes client outputs does: its loop waits, or the Response ends there. */
 export type HandOff = 'suspend' | 'complete';
@@ -20,6 +20,7 @@ export interface RolloutParts {
   readonly handOff: HandOff;
   readonly boundsPer: BoundsPer;
   readonly stages: Stages;
+  readonly obligations: Obligations;
   readonly receipts: Receipts;
   readonly clock: Clock;
   readonly tokenizer: Tokenizer;

@@ -31,6 +31,7 @@ function passageOf(phase: Phase, parts: Partial<Passage> = {}): Passage {
     turn: 1,
     transcript: transcriptOf(entry(user('before'), 3)),
     pendingTokens: 0,
+    obligations: {},
     kept: null,
     accept: (items) => items,
     signal: new AbortController().signal,
@@ -369,4 +370,54 @@ test('a stage that has run out of time and then fails is no unhandled rejection'
   second.reject(new Error('later'));
   await full.settle();
   assert.equal(unhandled.mock.callCount(), 0);
+});
+
+test('a stage that a rollout is let off does not run and leaves no receipt; the others run as they are bound (G4)', async () => {
+  const seen: string[] = [];
+  const look =
+    (name: string): Run =>
+    (_passage, items) =>
+      void seen.push(`${name} ${items.length}`);
+  const stages = new Stages(
+    [
+      stage('off', look('off')),
+      stage('all', look('all')),
+      stage('new', look('new'), { reads: 'all' }),
+      stage('same', look('same')),
+    ],
+    new VirtualClock(),
+  );
+  const receipts = new Receipts({});
+  const obligations = { 'pre.off': 'absent', 'pre.all': 'full', 'pre.new': 'new-only' } as const;
+  await stages.admit(passageOf('pre', { obligations }), receipts);
+  assert.deepEqual(seen, ['all 2', 'new 1', 'same 1']);
+  assert.deepEqual(results(receipts), ['pre.all passed', 'pre.new passed', 'pre.same passed']);
+  await stages.admit(passageOf('append', { obligations }), receipts);
+  assert.deepEqual(seen.slice(3), ['off 1', 'all 1', 'new 2', 'same 1']);
+});
+
+test('an overlapped post stage runs after the terminal event, an absent one never (G4)', async () => {
+  const seen: string[] = [];
+  const stages = new Stages(
+    ['store', 'bill', 'audit'].map((name) =>
+      stage(name, () => void seen.push(name), { phases: ['post'], refuses: false }),
+    ),
+    new VirtualClock(),
+  );
+  const obligations = { 'post.bill': 'overlapped', 'post.audit': 'absent' } as const;
+  const passage = passageOf('post', { obligations });
+  await stages.finish(passage, new Receipts({}), true);
+  assert.deepEqual(seen, ['store']);
+  await stages.finish(passage, new Receipts({}), false);
+  assert.deepEqual(seen, ['store', 'bill']);
+});
+
+test('a create is refused where its obligations leave out what the rollout needs, or come too late to refuse (G4)', async () => {
+  const lab = new Lab([turn(say('hi'))]);
+  const create = (obligations: Record<string, 'absent' | 'overlapped'>) =>
+    lab.engine.create({ model: 'm', input: 'x' }, { obligations });
+  await assert.rejects(create({ 'pre.render': 'absent' }), RangeError);
+  await assert.rejects(create({ 'append.validate': 'absent' }), /the stages after it need it/);
+  await assert.rejects(create({ 'post.classify': 'overlapped' }), /has to be waited for/);
+  assert.equal(lab.engine.liveCount, 0);
 });

@@ -6,6 +6,9 @@
  *   G2  Stages run in order; the first refusal ends a `pre` or `append` passage and nothing of it is applied. A `post`
  *       passage runs to its end, whatever one of its stages does.
  *   G3  Each run leaves one receipt, refusals and faults included.
+ *   G4  What a rollout is bound to (its obligations) is set with its create and by no stage: `absent` runs nothing and
+ *       leaves no receipt, `full` reads everything, `new-only` what is new, `overlapped` runs a post stage after the
+ *       terminal event. `cached` and `ahead` are for the stage itself to heed.
  */
 import { failedBy, type Outcome } from './outcome.js';
 import type { Clock } from './ports.js';
@@ -18,6 +21,18 @@ import type { Transcript } from './transcript.js';
 import { orAbort } from './watch.js';
 
 export type Phase = 'pre' | 'append' | 'post';
+
+/**
+ * How a rollout is bound to one stage in one phase (G4). `cached`: an answer from an earlier passage will do. `ahead`: the
+ * work may have been begun before the passage, while the client ran its tools.
+ */
+export type Obligation = 'full' | 'new-only' | 'cached' | 'ahead' | 'overlapped' | 'absent';
+
+/** By `phase.stage`. A stage that is not named runs as it says of itself. */
+export type Obligations = Readonly<Record<string, Obligation>>;
+
+/** Every stage as it says of itself. */
+export const noObligations: Obligations = {};
 
 /** Instructions and tools, rendered; the key says for which. */
 export interface Preamble {
@@ -60,6 +75,8 @@ export interface Passage {
   readonly accept: (items: readonly Item[]) => readonly Item[];
   /** Aborts with the rollout at `pre` and `append`; at `post` it is a bounded signal of its own. */
   readonly signal: AbortSignal;
+  /** What the rollout is bound to (G4). */
+  readonly obligations: Obligations;
   /** Only at `post`. A stage that refuses or fails replaces it, so that those after it see how the Response ends. */
   outcome: Outcome | null;
   /** The whole rollout's tokens. Only at `post`. */
@@ -95,6 +112,8 @@ export interface Stage {
   readonly refuses: boolean;
   /** Whether the client waits for it. At `post`, a stage off the critical path runs after the terminal event. */
   readonly critical: boolean;
+  /** The stages after it need what it fills in, so no rollout can do without it. Default false. */
+  readonly essential?: boolean;
   run(passage: Passage, items: readonly Item[]): Ran | Promise<Ran>;
 }
 
@@ -153,7 +172,7 @@ const receiptKeys: Readonly<Record<Phase, Map<string, string>>> = {
 };
 
 /** `phase.stage`, made once: put together for each receipt, it would have to be hashed each time. */
-function keyOf({ phase, stage }: Receipt): string {
+function keyOf(phase: Phase, stage: string): string {
   const known = receiptKeys[phase].get(stage);
   if (known !== undefined) return known;
   const key = `${phase}.${stage}`;
@@ -164,11 +183,29 @@ function keyOf({ phase, stage }: Receipt): string {
 function count(runs: StageRuns, receipt: Receipt | undefined): void {
   if (receipt === undefined) return;
   const { items, tokens, ms } = receipt;
-  const tally = (runs[keyOf(receipt)] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
+  const tally = (runs[keyOf(receipt.phase, receipt.stage)] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
   tally.runs++;
   tally.items += items;
   tally.tokens += tokens;
   tally.ms += ms;
+}
+
+/** What the rollout is bound to in this passage, where it says so. */
+export function obligationOf({ name }: Pick<Stage, 'name'>, passage: Passage): Obligation | undefined {
+  const { obligations, phase } = passage;
+  return obligations === noObligations ? undefined : obligations[keyOf(phase, name)];
+}
+
+function readsEverything(stage: Stage, passage: Passage): boolean {
+  const obligation = obligationOf(stage, passage);
+  return obligation === 'full' || (obligation !== 'new-only' && stage.reads === 'all');
+}
+
+/** Whether a post stage runs on this side of the terminal event. */
+function isDueAt(stage: Stage, passage: Passage, critical: boolean): boolean {
+  const obligation = obligationOf(stage, passage);
+  if (obligation === 'absent') return false;
+  return (stage.critical && obligation !== 'overlapped') === critical;
 }
 
 /** A stage's own refusal, and not the end of its time. */
@@ -200,12 +237,25 @@ export class Stages {
     this.#clock = clock;
   }
 
+  /** @throws RangeError where a rollout would be let off what it cannot do without, or a refusal would come too late. */
+  check(obligations: Obligations): void {
+    for (const phase of ['pre', 'append', 'post'] as const)
+      for (const { name, essential, refuses } of this.#byPhase[phase]) {
+        const obligation = obligations[keyOf(phase, name)];
+        if (obligation === 'absent' && essential === true)
+          throw new RangeError(`${phase}.${name} cannot be absent: the stages after it need it`);
+        if (obligation === 'overlapped' && (refuses || phase !== 'post'))
+          throw new RangeError(`${phase}.${name} cannot be overlapped: it has to be waited for`);
+      }
+  }
+
   /**
    * A `pre` or `append` passage: the first refusal or fault ends it (G2), and so does the signal, whether the stage
    * heeds it or not. An append that turns out to add nothing goes no further.
    */
   async admit(passage: Passage, receipts: Receipts): Promise<void> {
     for (const stage of this.#byPhase[passage.phase]) {
+      if (obligationOf(stage, passage) === 'absent') continue;
       const run = this.#run(stage, passage, receipts);
       // Awaiting what is already there would cost every append a round of microtasks per stage.
       if (run instanceof Promise) await run;
@@ -217,7 +267,7 @@ export class Stages {
   async finish(passage: Passage, receipts: Receipts, critical: boolean): Promise<unknown[]> {
     const faults: unknown[] = [];
     for (const stage of this.#byPhase.post)
-      if (stage.critical === critical)
+      if (isDueAt(stage, passage, critical))
         try {
           await this.#run(stage, passage, receipts);
         } catch (fault) {
@@ -231,15 +281,15 @@ export class Stages {
   /** Runs one stage; synchronous where the stage is. One that is deaf to the signal is left behind, as failed (G3). */
   #run(stage: Stage, passage: Passage, receipts: Receipts): void | Promise<void> {
     const startedAt = this.#clock.now();
-    const items =
-      stage.reads === 'all' ? [...passage.transcript.items(), ...passage.newItems] : passage.newItems;
+    const readsAll = readsEverything(stage, passage);
+    const items = readsAll ? [...passage.transcript.items(), ...passage.newItems] : passage.newItems;
     const leave = (result: Receipt['result'], run?: Ran): void =>
       receipts.add({
         stage: stage.name,
         phase: passage.phase,
         turn: passage.turn,
         // `validate` finds out what the items are, so its receipt is written after it has run.
-        items: stage.reads === 'all' ? items.length : passage.newItems.length,
+        items: readsAll ? items.length : passage.newItems.length,
         tokens: run?.tokens ?? 0,
         ms: this.#clock.now() - startedAt,
         result,

@@ -78,6 +78,7 @@ const validate: Stage = {
   reads: 'new',
   refuses: true,
   critical: true,
+  essential: true,
   run(passage) {
     if (passage.phase === 'append') {
       passage.newItems = passage.accept(parse(appendInputSchema, passage.raw, ['input']));
@@ -158,6 +159,7 @@ function resolveStage({ model }: StandardStageParts): Stage {
     reads: 'new',
     refuses: true,
     critical: true,
+    essential: true,
     run(passage) {
       passage.sampler = model(passage.request.model);
       if (passage.sampler === null)

@@ -100,7 +100,7 @@ export class AppendDialect implements Dialect, Holder {
     this.#parts.host.requireOpen();
     this.#holds.requireRoom(this.#creating);
     const { type: _, event_id: __, ...fields } = event;
-    return admitNative(this.#parts, fields);
+    return admitNative(this.#parts, fields, 'ws');
   }
 
   #begin(response: LiveResponse): void {

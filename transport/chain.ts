@@ -4,7 +4,13 @@
  * client lets it be stored, beside it.
  */
 import type { Kept } from '../engine/index.js';
-import type { Continuity, ContinuityParts, CreateFields, Showing } from './continuity.js';
+import {
+  transportOf,
+  type Continuity,
+  type ContinuityParts,
+  type CreateFields,
+  type Showing,
+} from './continuity.js';
 import { keptOf, previousId } from './continuation.js';
 import { fromStart, TurnResponse } from './turn-response.js';
 
@@ -25,7 +31,7 @@ export abstract class PerTurn implements Continuity {
       credential,
       kept,
       handOff: 'complete',
-      ...host.tokenizerFor(design),
+      ...host.termsFor(design, transportOf(this.parts)),
     });
     host.perTurn.add(response);
     const turn = new TurnResponse(response, response.created, fromStart(kept), lane);

@@ -2,7 +2,7 @@
  * What the per-turn designs have in common: a create is turned into a response to show, whichever route brought it. Where
  * they differ is what a create continues from, and what becomes of a rollout whose client has left.
  */
-import type { Design } from './designs.js';
+import type { Design, Transport } from './designs.js';
 import type { Host } from './host.js';
 import type { ConnectionCache } from './parents.js';
 import type { TurnResponse } from './turn-response.js';
@@ -39,6 +39,11 @@ export interface ContinuityParts {
   readonly credential: string;
   /** What the connection remembers; null on HTTP, which has none. */
   readonly connection: ConnectionCache | null;
+}
+
+/** What the connection is. */
+export function transportOf({ connection }: Pick<ContinuityParts, 'connection'>): Transport {
+  return connection === null ? 'http' : 'ws';
 }
 
 export type MakeContinuity = (parts: ContinuityParts) => Continuity;

@@ -2,6 +2,8 @@
  * The designs, as data. A design chooses a dialect and where state lives between turns; what work runs over what
  * follows from that and is stated here, so that a table can print it and a test can hold the receipts against it.
  */
+import type { Obligations } from '../engine/index.js';
+
 export type DialectName = 'append' | 'chain' | 'replay' | 'shim';
 
 /** What carries the protocol: a socket, or HTTP with Server-Sent Events. */
@@ -38,6 +40,8 @@ export interface Design {
     readonly store: Over;
     readonly bill: Over;
   };
+  /** What its rollouts are bound to, where that is not what the stages say of themselves. */
+  readonly work?: Readonly<Record<Transport, Obligations>>;
   /** How often the pre and post stages run in a rollout of n turns. */
   readonly passages: { readonly pre: '1' | 'n'; readonly append: '0' | 'n - 1'; readonly post: '1' | 'n' };
 }

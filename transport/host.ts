@@ -1,6 +1,12 @@
 /** What all sessions of one server share. */
-import { ProtocolError, type Engine, type LiveResponse, type Tokenizer } from '../engine/index.js';
-import type { Design } from './designs.js';
+import {
+  ProtocolError,
+  type CreateOptions,
+  type Engine,
+  type LiveResponse,
+  type Tokenizer,
+} from '../engine/index.js';
+import type { Design, Transport } from './designs.js';
 import { Adoption } from './adoption.js';
 import { Creates } from './creates.js';
 import { Holders } from './holders.js';
@@ -55,8 +61,13 @@ export class Host {
 
   readonly unixSeconds = (): number => this.engine.clock.unixSeconds();
 
-  tokenizerFor(design: Design): { tokenizer?: Tokenizer } {
-    return design.tokenCache ? { tokenizer: this.#tokenCache } : {};
+  /** How the engine is to create a rollout of that design. */
+  termsFor(design: Design, transport: Transport): Pick<CreateOptions, 'tokenizer' | 'obligations'> {
+    const obligations = design.work?.[transport];
+    return {
+      ...(design.tokenCache ? { tokenizer: this.#tokenCache } : {}),
+      ...(obligations === undefined ? {} : { obligations }),
+    };
   }
 
   /** @throws ProtocolError once the server is on its way out. */

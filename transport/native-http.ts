@@ -84,7 +84,7 @@ async function admittedOnce(
   const { event_id: eventId } = parse(eventIdSchema, { event_id: create['event_id'] });
   const known = host.creates.find(credential, eventId);
   if (known !== null) return requireKnown({ host, credential }, await known);
-  const made = admitNative({ host, credential, design }, create);
+  const made = admitNative({ host, credential, design }, create, 'http');
   host.creates.remember(credential, eventId, made);
   return made;
 }

@@ -4,17 +4,19 @@ import { parse } from '../engine/protocol/parse.js';
 import { appendBodySchema } from './client-events.js';
 import { keptOf, previousId } from './continuation.js';
 import type { ContinuityParts, CreateFields } from './continuity.js';
+import type { Transport } from './designs.js';
 
 /** @throws ProtocolError where the create is refused. */
 export async function admitNative(
   { host, credential, design }: Omit<ContinuityParts, 'connection'>,
   create: CreateFields,
+  transport: Transport,
 ): Promise<LiveResponse> {
   host.requireOpen();
   return host.engine.create(host.turns.items.resolve(credential, create), {
     credential,
     kept: await keptOf({ host, credential }, previousId(create['previous_response_id'])),
-    ...host.tokenizerFor(design),
+    ...host.termsFor(design, transport),
   });
 }
 

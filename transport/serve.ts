@@ -2,6 +2,7 @@
 import { pino, type Logger } from 'pino';
 
 import { Engine, type EngineOptions, type LiveResponse, type Settlement } from '../engine/index.js';
+import type { DesignRegistry } from './designs.js';
 import { Keys } from './keys.js';
 import { listen, type ListenKind } from './listen.js';
 import { Metrics } from './metrics.js';
@@ -16,6 +17,8 @@ export interface ServeOptions {
   readonly keys?: readonly string[];
   /** Default `auto`: uWebSockets.js, or node:http + ws where its native binary cannot load. */
   readonly transport?: ListenKind;
+  /** Default: the built-in designs. */
+  readonly designs?: DesignRegistry;
   /** Default `shim`. */
   readonly defaultDesign?: string;
   /** False serves HTTP alone and refuses upgrades with 426. Default true. */
@@ -81,6 +84,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     engine,
     keys,
     ...(options.engine.tokenizer === undefined ? {} : { tokenizer: options.engine.tokenizer }),
+    ...(options.designs === undefined ? {} : { designs: options.designs }),
     ...(options.defaultDesign === undefined ? {} : { defaultDesign: options.defaultDesign }),
     sockets: options.sockets ?? true,
     models: options.models ?? [],

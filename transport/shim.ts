@@ -16,7 +16,13 @@ import { createRequestSchema } from '../engine/protocol/requests.js';
 import { beginningFor, callIdIn, windowFor, type Adoptable } from './adoption.js';
 import { itemsOf, resumes, type Asked } from './asked.js';
 import { keptOf, parentTurn, previousId } from './continuation.js';
-import type { Continuity, ContinuityParts, CreateFields, Showing } from './continuity.js';
+import {
+  transportOf,
+  type Continuity,
+  type ContinuityParts,
+  type CreateFields,
+  type Showing,
+} from './continuity.js';
 import type { Holder } from './holders.js';
 import { SettingsKeys } from './settings.js';
 import { fromStart, TurnResponse, type Window } from './turn-response.js';
@@ -176,7 +182,7 @@ export class ShimContinuity implements Continuity, Holder {
       credential,
       kept,
       boundsPer: 'turn',
-      ...host.tokenizerFor(design),
+      ...host.termsFor(design, transportOf(this.#parts)),
     });
     host.perTurn.add(rollout);
     const from = kept?.transcript.length ?? 0;

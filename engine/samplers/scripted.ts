@@ -32,6 +32,19 @@ export interface SessionPolicy {
   readonly conversationsMax?: number;
 }
 
+/** What it takes to get a place among the turns that a model is working on, before anything of the turn is read. */
+export interface AdmissionPolicy {
+  /** A turn that has to get one, in ms. */
+  readonly admitMs: number;
+  /** A turn that finds its place held since the turn before, in ms. */
+  readonly resumeMs: number;
+  /**
+   * Whose a place is between turns: nobody's; the session's, which lives as long as its Response; or the conversation's, as
+   * long as its state is kept.
+   */
+  readonly held: 'per-turn' | 'per-response' | 'per-conversation';
+}
+
 export interface ScriptedOptions extends Pace {
   readonly script: Script;
   readonly clock: Clock;
@@ -40,6 +53,8 @@ export interface ScriptedOptions extends Pace {
   /** Tokens in one delta at most, byte pieces apart. Default `Infinity`. */
   readonly deltaTokensMax?: number;
   readonly session?: SessionPolicy;
+  /** Default: a place takes no time. */
+  readonly admission?: AdmissionPolicy;
   /** Default 400,000. */
   readonly contextTokensMax?: number;
 }
@@ -117,6 +132,7 @@ class ScriptedSession implements SamplerSession {
   readonly #shared: Shared;
   readonly #opening: SamplerOpening;
   #released = false;
+  #turns = 0;
 
   constructor(shared: Shared, opening: SamplerOpening) {
     this.#shared = shared;
@@ -135,7 +151,9 @@ class ScriptedSession implements SamplerSession {
       const planned = scriptTurn(options.script, turn, this.#opening);
       const playback = this.#playback(turn, planned);
       const prefill = this.#prefill(turn);
-      const dueAt: DueAt = (k) => startedAt + dueMs(k, options, prefill.read);
+      const readFrom = startedAt + this.#admissionMs(prefill.held);
+      const dueAt: DueAt = (k) => readFrom + dueMs(k, options, prefill.read);
+      this.#turns++;
       yield prefill;
       signal.throwIfAborted();
       await this.#until(dueAt(0), signal);
@@ -183,6 +201,14 @@ class ScriptedSession implements SamplerSession {
     return { type: 'prefill', held, read };
   }
 
+  #admissionMs(heldTokens: number): number {
+    const { admission } = this.#shared.options;
+    if (admission === undefined) return 0;
+    const { held, admitMs, resumeMs } = admission;
+    const isHeld = held === 'per-response' ? this.#turns > 0 : held === 'per-conversation' && heldTokens > 0;
+    return isHeld ? resumeMs : admitMs;
+  }
+
   #playback(turn: TurnRequest, planned: ScriptTurn): Playback {
     return new Playback(obey(planned.items, turn, this.#opening.request.tools ?? []), {
       interleave: planned.interleave ?? false,
@@ -210,6 +236,9 @@ function check(options: ScriptedOptions): void {
     if (!((options[name] ?? 1) > 0)) throw new RangeError(`${name}: expected a number above 0`);
   for (const name of ['firstTokenMs', 'tickMs'] as const)
     if (!((options[name] ?? 0) >= 0)) throw new RangeError(`${name}: expected a number from 0`);
+  for (const name of ['admitMs', 'resumeMs'] as const)
+    if (!((options.admission?.[name] ?? 0) >= 0))
+      throw new RangeError(`admission.${name}: expected a number from 0`);
   if (!Number.isInteger(options.burstTokens ?? 1)) throw new RangeError('burstTokens: expected whole tokens');
   const { deltaTokensMax = Infinity } = options;
   if (deltaTokensMax !== Infinity && !Number.isInteger(deltaTokensMax))
