@@ -7,7 +7,7 @@ export {
   type CompareParameters,
   type Comparison,
 } from './compare.js';
-export type { Tally } from './counters.js';
+export type { Tally } from './schema/counters.js';
 export { run as counts, type CountsOptions, type CountsResult, type DesignCounts } from './counts.js';
 export { manifest, type Manifest } from './manifest.js';
 export { measureRollout, type MeasuredTurn, type Measurement, type Pace, type Place } from './measure.js';

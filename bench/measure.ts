@@ -2,7 +2,7 @@
 import { rolloutOf, rolloutRequest, toolOutputs, type Scenario } from '../scenarios/index.js';
 import { Client, type RolloutReport, type Transport, type TurnReport } from '../transport/index.js';
 import type { Arm } from './arms.js';
-import { readCounters, stageRunsBetween, type Tally } from './counters.js';
+import { readCounters, stageRunsBetween, type Tally } from './schema/counters.js';
 
 export interface Pace {
   /** Simulated: tokens the model writes in a second. */

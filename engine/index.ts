@@ -1,6 +1,6 @@
 /** The engine, for embedders. */
 export { defaultRules, type Rule } from './classify.js';
-export { deferred, systemClock, VirtualClock } from './clock.js';
+export { deferred, systemClock, VirtualClock, type Deferred } from './clock.js';
 export { Engine, type CreateOptions, type EngineOptions, type UncheckedRequest } from './engine.js';
 export type { HandOffPoint } from './hand-offs.js';
 export { limitTable, limitsWith, type Limit, type LimitName, type Limits } from './limits.js';
@@ -41,6 +41,7 @@ export {
   type AdmissionPolicy,
   type ScriptedOptions,
   type ScriptedSampler,
+  type SessionPolicy,
   type Script,
   type ScriptItem,
   type ScriptTurn,

@@ -16,7 +16,7 @@
  * tools that answer at once with varied text. One rollout per size, so the history grows all the while.
  */
 import { generatorFor, wordText } from '../../scenarios/index.js';
-import { readCounters } from '../counters.js';
+import { readCounters } from '../schema/counters.js';
 import { percentile } from '../statistics.js';
 import { startChild } from './child.js';
 import { FrameSocket } from './frames.js';

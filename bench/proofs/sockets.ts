@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 
 import { generatorFor, wordText } from '../../scenarios/index.js';
 import { Client } from '../../transport/index.js';
-import { readCounters } from '../counters.js';
+import { readCounters } from '../schema/counters.js';
 import { startServer } from '../server-process.js';
 
 export interface SocketsOptions {
