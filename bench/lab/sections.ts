@@ -1,0 +1,170 @@
+/**
+ * What a result of the lab holds: one section for each question, as it stands in `summary.json`. Types alone; each section
+ * is made by a module of its own. Times are milliseconds; a difference is prototype − shipped unless it says otherwise, so
+ * that a negative one means that the prototype is faster.
+ */
+import type { DesignCounts } from '../counts.js';
+import type { Manifest } from '../manifest.js';
+import type { PairedDifference } from '../statistics.js';
+
+/** Where a figure comes from: processes and sockets, or the engine's code in virtual time. */
+export type EngineKind = 'real' | 'virtual';
+
+/** Two arms over the same rollouts. */
+export interface Difference {
+  readonly engine: EngineKind;
+  readonly scenario: string;
+  readonly profile: string;
+  readonly tokens_per_second: number;
+  readonly rtt_ms: number;
+  readonly left: string;
+  readonly right: string;
+  readonly rollouts: number;
+  readonly turns: number;
+  /** End to end per turn, left − right, over blocks or rollouts. */
+  readonly ms_per_turn: PairedDifference;
+  /** Sum of the differences over the sum of the right arm: as run, and with tools at their true time. */
+  readonly relative: number;
+  readonly relative_at_true_tool_time: number;
+  /** From the A-A arm; null in virtual time, which has no noise. */
+  readonly smallest_detectable_ms_per_turn: number | null;
+}
+
+/** One design under one profile at one speed: means over the rollouts of a scenario. */
+export interface ArmMean {
+  readonly arm: string;
+  readonly e2e_ms: number;
+  readonly overhead_ms_per_turn: number;
+  readonly bytes_up_per_turn: number;
+  /** Sum of end-to-end times over that of `replay-http`. */
+  readonly ratio: number;
+}
+
+export interface ProfileSection {
+  readonly scenario: string;
+  readonly profile: string;
+  readonly tokens_per_second: number;
+  readonly rtt_ms: number;
+  readonly rollouts: number;
+  readonly arms: readonly ArmMean[];
+  readonly difference: Difference;
+}
+
+/** How the gain grows with what nobody has measured: the cost of a create beyond an append's, and of a place. */
+export interface FrontierSection {
+  readonly scenario: string;
+  readonly tokens_per_second: number;
+  readonly rtt_ms: number;
+  readonly tool_scale: number;
+  readonly points: readonly {
+    readonly residual_ms: number;
+    readonly admission_ms: number;
+    readonly ms_per_turn: number;
+    readonly relative: number;
+  }[];
+  /** The residual from which the gain passes 5 % at no difference in admission; null where none on the axis does. */
+  readonly threshold_ms: number | null;
+}
+
+export interface FactorSection {
+  readonly scenario: string;
+  readonly profile: string;
+  readonly tokens_per_second: number;
+  readonly rtt_ms: number;
+  readonly rollouts: number;
+  /** Every combination of the switches, by the names of those that are on. */
+  readonly cells: readonly { readonly on: readonly string[]; readonly ms_per_turn: number }[];
+  /** One change after the other, from the first shape to the prototype. */
+  readonly ladder: readonly { readonly step: string; readonly ms_per_turn: number }[];
+  /** Of the whole gain per turn, what each switch gives, averaged over every order in which they can be set. */
+  readonly shapley: readonly {
+    readonly factor: string;
+    readonly ms_per_turn: number;
+    readonly share: number;
+    /** What it gives when it is the only change to the shipped design. */
+    readonly alone_ms_per_turn: number;
+  }[];
+  /** Work done ahead, while the tools run: what it gives the shipped design, and its share of the gain. */
+  readonly ahead: { readonly ms_per_turn: number; readonly share: number };
+}
+
+/** One cell played both ways. */
+export interface AnchorSection {
+  readonly name: string;
+  /** Took no part in any fitting. */
+  readonly held_out: boolean;
+  readonly scenario: string;
+  readonly profile: string;
+  readonly tokens_per_second: number;
+  readonly rtt_ms: number;
+  readonly path: 'loopback' | 'relay' | 'namespaces';
+  readonly blocks: number;
+  /** Overhead per turn of each arm: real, virtual, and by the formula. */
+  readonly overhead: readonly {
+    readonly arm: string;
+    readonly real: number;
+    readonly virtual: number;
+    readonly formula: number | null;
+  }[];
+  /** Paired difference per turn. */
+  readonly difference: {
+    readonly real: PairedDifference;
+    readonly virtual: number;
+    readonly formula: number | null;
+  };
+  /** Within 10 % or 0.2 ms per turn, of every overhead and of the difference. */
+  readonly agrees: boolean;
+}
+
+export interface CapacitySection {
+  readonly scenario: string;
+  readonly profile: string;
+  readonly arm: string;
+  readonly workers: number;
+  readonly arrivals: string;
+  /** Rollouts a second that arrive, and that meet both bounds of goodput. */
+  readonly offered_per_second: number;
+  readonly goodput_per_second: number;
+  readonly ttft_ms: Readonly<Record<'p50' | 'p90' | 'p95' | 'p99', number>>;
+  readonly e2e_ms: Readonly<Record<'p50' | 'p90' | 'p95' | 'p99', number>>;
+}
+
+export interface Verdict {
+  readonly id: string;
+  readonly statement: string;
+  /** The field of this summary that decides it. */
+  readonly decided_by: string;
+  readonly engine: EngineKind;
+  readonly effect: string;
+  /** Adjusted for the number of hypotheses (Holm); null where there is no noise to test against. */
+  readonly p_adjusted: number | null;
+  readonly verdict: 'supported' | 'refuted' | 'undecided';
+  readonly because: string;
+}
+
+export interface ClaimVerdict {
+  readonly claim: string;
+  readonly source: string;
+  readonly verdict: 'reproduced' | 'not reproduced' | 'not comparable';
+  readonly because: string;
+  readonly decided_by: string;
+}
+
+export interface LabSummary {
+  readonly version: 1;
+  readonly set: 'quick' | 'full';
+  readonly manifest: Manifest;
+  readonly seed: number;
+  /** True where the run was ended early: sections that are missing were not reached. */
+  readonly partial: boolean;
+  readonly counts?: readonly DesignCounts[];
+  /** Nothing simulated but model and tools: the finding. */
+  readonly bare?: readonly Difference[];
+  readonly profiles?: readonly ProfileSection[];
+  readonly frontier?: readonly FrontierSection[];
+  readonly factors?: readonly FactorSection[];
+  readonly anchors?: readonly AnchorSection[];
+  readonly capacity?: readonly CapacitySection[];
+  readonly hypotheses?: readonly Verdict[];
+  readonly claims?: readonly ClaimVerdict[];
+}
