@@ -6,8 +6,12 @@ import { pino } from 'pino';
 
 import { demoScript, scriptedSampler, systemClock, upstreamSampler, type Sampler } from '../engine/index.js';
 import { builtinScenarios, loadScenario, scenarioModel } from '../scenarios/index.js';
-import { readKeys, serve, type ListenKind, type Serving } from '../transport/index.js';
+import { DesignRegistry, readKeys, serve, type ListenKind, type Serving } from '../transport/index.js';
 import { collected, keyFrom, positiveNumber, wholeNumber } from './options.js';
+import { ownProcess } from './service/backend.js';
+import { boundDesigns } from './service/obligations.js';
+import { isBare, profileNamed, type Profile } from './service/profile.js';
+import { Service } from './service/stage.js';
 
 interface ServeWords {
   readonly host: string;
@@ -26,6 +30,7 @@ interface ServeWords {
   readonly tps: number;
   readonly prefillTps: number;
   readonly session: 'per-turn' | 'per-conversation';
+  readonly profile: string;
   readonly logLevel: string;
 }
 
@@ -76,6 +81,11 @@ export function serveCommand(): Command {
         .choices(['per-turn', 'per-conversation'])
         .default('per-conversation'),
     )
+    .option(
+      '--profile <name>',
+      'what the work around the model costs: bare, hosted, extrapolated-low, extrapolated-high, or a file of costs',
+      'bare',
+    )
     .addOption(
       new Option('--log-level <level>', 'of the log on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])
@@ -103,7 +113,10 @@ function upstreamFor(url: string, words: ServeWords): Sampler & AsyncDisposable 
   });
 }
 
-async function samplerFor(words: ServeWords): Promise<Sampler & Partial<AsyncDisposable>> {
+async function samplerFor(
+  words: ServeWords,
+  { admission }: Profile,
+): Promise<Sampler & Partial<AsyncDisposable>> {
   if (words.upstream !== undefined) return upstreamFor(words.upstream, words);
   if ((words.upstreamApi ?? words.upstreamModel ?? words.upstreamKeyEnv) !== undefined)
     throw new Error('--upstream-api, --upstream-model and --upstream-key-env go with --upstream.');
@@ -112,6 +125,7 @@ async function samplerFor(words: ServeWords): Promise<Sampler & Partial<AsyncDis
     decodeTokensPerSecond: words.tps,
     prefillTokensPerSecond: words.prefillTps,
     session: { policy: words.session },
+    admission: { admitMs: admission.admit_ms, resumeMs: admission.resume_ms, held: 'per-response' as const },
   };
   if (words.scenarios !== true) return scriptedSampler({ ...pace, script: demoScript });
   const files = await Promise.all(words.scenarioFile.map((file) => loadScenario(file)));
@@ -134,9 +148,13 @@ function watchKeys(file: string, { server }: Serving): void {
 }
 
 async function run(words: ServeWords): Promise<void> {
-  const sampler = await samplerFor(words);
+  const profile = await profileNamed(words.profile);
+  const sampler = await samplerFor(words, profile);
+  const service = new Service({ profile, clock: systemClock, backend: ownProcess, seed: 1 });
   const serving = await serve({
-    engine: { sampler },
+    engine: { sampler, stages: service.stages },
+    // Where nothing is simulated, a rollout is bound to nothing that its stages do not say of themselves.
+    ...(isBare(profile) ? {} : { designs: new DesignRegistry(boundDesigns()) }),
     host: words.host,
     port: words.port,
     keys: readKeys(words.keysFile, process.env['LONG_RESPONSE_KEYS']),

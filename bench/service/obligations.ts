@@ -60,10 +60,15 @@ export const endWorkOverlapped: Bound = {
   billing: 'overlapped',
 };
 
-/** The obligations of a rollout, in the engine's own terms: every piece of work of every passage is named. */
+/** The name under which a piece of simulated work stands in a rollout's obligations, apart from the real stages. */
+export function obligationKey(phase: Phase, module: ModuleName): string {
+  return `${phase}.service.${module}`;
+}
+
+/** The obligations of a rollout, in the engine's own terms: every piece of simulated work of every passage is named. */
 export function obligationsOf(bound: Readonly<Record<Phase, Bound>>): Obligations {
   const entries = (['pre', 'append', 'post'] as const).flatMap((phase) =>
-    moduleNames.map((module) => [`${phase}.${module}`, bound[phase][module] ?? 'absent'] as const),
+    moduleNames.map((module) => [obligationKey(phase, module), bound[phase][module] ?? 'absent'] as const),
   );
   return Object.fromEntries(entries);
 }

@@ -14,6 +14,11 @@ export {
   type Profile,
 } from '../schema/profile.js';
 
+/** Whether it simulates no work at all. */
+export function isBare({ modules }: Profile): boolean {
+  return Object.keys(modules).length === 0;
+}
+
 const ms = (wait_ms: number, us_per_token = 0): Cost => ({ wait_ms, cpu_ms: 0, us_per_token });
 const costs = (full: Cost, cached = ms(0)): ModuleCosts => ({ full, cached });
 

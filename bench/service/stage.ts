@@ -11,7 +11,15 @@ import { isSampled, type Item } from '../../engine/protocol/items.js';
 import type { Clock, Obligation, Passage, Stage } from '../../engine/index.js';
 import { draw, generatorFor } from '../../scenarios/random.js';
 import type { Backend } from './backend.js';
-import { moduleNames, type Cost, type ModuleCosts, type ModuleName, type Profile } from './profile.js';
+import { obligationKey } from './obligations.js';
+import {
+  isBare,
+  moduleNames,
+  type Cost,
+  type ModuleCosts,
+  type ModuleName,
+  type Profile,
+} from './profile.js';
 
 export interface ServiceParts {
   readonly profile: Profile;
@@ -92,7 +100,7 @@ export class Service {
   /** For `EngineOptions.stages`. */
   readonly stages = (standard: readonly Stage[]): Stage[] => {
     const { profile } = this.#parts;
-    if (Object.keys(profile.modules).length === 0) return [...standard];
+    if (isBare(profile)) return [...standard];
     const stage = { reads: 'new', refuses: false } as const;
     const before = (passage: Passage) => this.#run(passage, (obligation) => obligation !== 'overlapped');
     return [
@@ -141,7 +149,7 @@ export class Service {
     let aheadMs = this.#aheadMs(passage);
     return moduleNames.flatMap((module) => {
       const costs = profile.modules[module];
-      const obligation = obligations[`${phase}.${module}`] ?? 'absent';
+      const obligation = obligations[obligationKey(phase, module)] ?? 'absent';
       if (costs === undefined || obligation === 'absent' || !chosen(obligation)) return [];
       const cost = costOf(costs, obligation);
       const tokens = tokensOf(obligation, phase, reading, profile.history_share);
