@@ -1,0 +1,96 @@
+/**
+ * The cells of the quick and of the full set, declared before anything is measured: what is played, at which speeds, under
+ * which profile, over which path. A cell of anchors is played by both engines; one that is held out takes no part in any
+ * fitting.
+ */
+import { builtinScenarios, parseScenario, type Scenario } from '../../scenarios/index.js';
+
+/** How the real engine's client reaches its server. */
+export type Path = 'loopback' | 'relay' | 'namespaces';
+
+export interface RealCell {
+  readonly name: string;
+  readonly scenario: Scenario;
+  /** A built-in profile's name, or a file of costs. */
+  readonly profile: string;
+  readonly decodeTokensPerSecond: number;
+  readonly prefillTokensPerSecond: number;
+  readonly toolScale: number;
+  readonly rttMs: number;
+  readonly path: Path;
+  /** Arms that run in every block, in random order. */
+  readonly arms: readonly string[];
+  readonly blocks: number;
+}
+
+export interface AnchorCell extends RealCell {
+  readonly heldOut: boolean;
+}
+
+export function builtin(name: string): Scenario {
+  const scenario = builtinScenarios.get(name);
+  if (scenario === undefined) throw new Error(`there is no built-in scenario ${name}`);
+  return scenario;
+}
+
+/** Rollouts for anchors: short, so that a cell takes seconds, with a context that a cell chooses. */
+function anchorScenario(name: string, contextTokens: number): Scenario {
+  return parseScenario({
+    name,
+    question: 'Do the two engines agree on this cell?',
+    source: 'Chosen: 6 turns with a call, 80 tokens each, tools of 5 ms, outputs of 400 tokens.',
+    instructions_tokens: 1000,
+    tools_count: 8,
+    tools_bytes: 4000,
+    drawn: {
+      turns: 7,
+      context_tokens: contextTokens,
+      output_tokens: 40,
+      final_output_tokens: 80,
+      calls: 1,
+      arguments_tokens: 40,
+      tool_ms: 5,
+      tool_output_tokens: { p: [0, 100], v: [100, 700] },
+    },
+  });
+}
+
+const small = anchorScenario('anchor-small', 2000);
+const large = anchorScenario('anchor-large', 40_000);
+
+const loopback = {
+  profile: 'bare',
+  decodeTokensPerSecond: 4000,
+  prefillTokensPerSecond: 400_000,
+  toolScale: 1,
+  rttMs: 0,
+  path: 'loopback',
+} as const;
+
+const threeArms = ['append-ws', 'append-ws (A-A)', 'chain-ws', 'replay-http'] as const;
+
+/** Ten cells: three to fit what the machine takes, seven held out. */
+export function anchorCells(blocks: number): AnchorCell[] {
+  const cell = (name: string, heldOut: boolean, parts: Partial<RealCell>): AnchorCell => ({
+    ...loopback,
+    scenario: small,
+    arms: threeArms,
+    blocks,
+    ...parts,
+    name,
+    heldOut,
+  });
+  const relay = (rttMs: number): Partial<RealCell> => ({ path: 'relay', rttMs });
+  return [
+    cell('bare small', false, {}),
+    cell('bare large', false, { scenario: large }),
+    cell('bare slow model', false, { decodeTokensPerSecond: 1000 }),
+    cell('bare small, RTT 20', true, relay(20)),
+    cell('bare large, RTT 50', true, { scenario: large, ...relay(50) }),
+    cell('hosted small', true, { profile: 'hosted' }),
+    cell('hosted large', true, { scenario: large, profile: 'hosted' }),
+    cell('hosted small, RTT 20', true, { profile: 'hosted', ...relay(20) }),
+    cell('extrapolated small', true, { profile: 'extrapolated-low' }),
+    cell('bare terminal', true, { scenario: builtin('terminal'), toolScale: 0.002 }),
+  ];
+}
