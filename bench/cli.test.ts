@@ -177,7 +177,7 @@ test('compare on a small run prints the headline first and writes rows that agre
   const { code, stdout, stderr } = await ran('compare', ...words, '--json', file);
   assert.equal(code, 0, stderr);
   assert.match(stdout.split('\n')[0] ?? '', /^Comparing single: 2 blocks each/);
-  assert.match(stdout, /append − chain, end to end:.*no interval under 8 blocks/);
+  assert.match(stdout, /append − chain, end to end:.*no interval under 12 blocks/);
   const result = JSON.parse(readFileSync(file, 'utf8'));
   assert.equal(result.version, 1);
   assert.equal(result.partial, false);

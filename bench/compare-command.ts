@@ -7,6 +7,7 @@ import { compare, compareDefaults, type CompareParameters } from './compare.js';
 import { collected, positiveNumber, serverUrl, share, wholeNumber } from './options.js';
 import { progress } from './progress.js';
 import { openingLine, report } from './report.js';
+import { blocksMinForInterval } from './statistics.js';
 
 interface CompareWords {
   readonly scenario: string[];
@@ -44,7 +45,7 @@ export function compareCommand(): Command {
     .option('--tool-scale <share>', 'true tool time times this', share, toolScale)
     .option(
       '--blocks <n>',
-      'rollouts per design and scenario; under 8 no interval is printed',
+      `rollouts per design and scenario; under ${blocksMinForInterval} no interval is printed`,
       wholeNumber(1, 10_000),
       blocks,
     )

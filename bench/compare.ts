@@ -10,14 +10,14 @@ import { arms as allArms, twinArm, type Arm } from './arms.js';
 import { manifest, type Manifest } from './manifest.js';
 import { measureRollout, type Measurement, type Pace, type ServerAddress } from './measure.js';
 import { startServer } from './server-process.js';
-import { summarise, type ScenarioSummary } from './summary.js';
+import { corrected, summarise, type ScenarioSummary } from './summary.js';
 
 export interface CompareOptions extends Partial<Pace> {
   /** Names of built-in scenarios, or paths of scenario files. Default terminal, claim-regime, single. */
   readonly scenarios?: readonly string[];
-  /** Blocks per scenario, each a rollout of its own. Default 8. */
+  /** Blocks per scenario, each a rollout of its own. Default 12. */
   readonly blocks?: number;
-  /** Arms beside the headline's and their twin run in every n-th block. Default 8. */
+  /** Arms beside the headline's and their twin run in every n-th block. Default 12. */
   readonly sparseEvery?: number;
   /** Default 1. */
   readonly seed?: number;
@@ -33,8 +33,8 @@ export interface CompareOptions extends Partial<Pace> {
 
 export const compareDefaults = {
   scenarios: ['terminal', 'claim-regime', 'single'],
-  blocks: 8,
-  sparseEvery: 8,
+  blocks: 12,
+  sparseEvery: 12,
   seed: 1,
   decodeTokensPerSecond: 4_000,
   prefillTokensPerSecond: 400_000,
@@ -138,7 +138,7 @@ export async function compare(options: CompareOptions = {}): Promise<Comparison>
     manifest: manifest(options.command ?? 'compare()'),
     parameters,
     partial: done < planned.length,
-    scenarios: scenarios.map((scenario) => summarise(scenario, rollouts, parameters)),
+    scenarios: corrected(scenarios.map((scenario) => summarise(scenario, rollouts, parameters))),
     rollouts,
   };
 }

@@ -14,14 +14,18 @@ export { measureRollout, type MeasuredTurn, type Measurement, type Pace, type Pl
 export { obligationsText, openingLine, report } from './report.js';
 export { startServer, type ServerProcess } from './server-process.js';
 export {
-  bootstrapMean,
+  bootstrap,
+  holm,
   pairedDifference,
   ratioOfSums,
+  signFlipPValue,
   smallestDetectable,
   type Interval,
   type PairedDifference,
+  type Statistic,
 } from './statistics.js';
 export {
+  corrected,
   materialShare,
   summarise,
   type Headline,

@@ -3,7 +3,7 @@ import { builtinDesigns } from '../transport/index.js';
 import { arms } from './arms.js';
 import type { Comparison, CompareParameters } from './compare.js';
 import type { Manifest } from './manifest.js';
-import { blocksMinForInterval, type PairedDifference } from './statistics.js';
+import { blocksMinForInterval, type Interval, type PairedDifference } from './statistics.js';
 import type { Headline, Quantiles, Row, ScenarioSummary } from './summary.js';
 import { plain } from './table.js';
 
@@ -35,6 +35,16 @@ function difference({ mean, median, interval, blocks }: PairedDifference): strin
   return `${signed(mean)} ms per turn (median ${signed(median)}; ${spread}; ${blocks} blocks)`;
 }
 
+function shareText(value: number, interval: Interval | null): string {
+  if (interval === null) return percent(value);
+  return `${percent(value)} (${percent(interval.low)} to ${percent(interval.high)})`;
+}
+
+function significanceText({ ms_per_turn: { p_value: p }, p_value_adjusted: adjusted }: Headline): string {
+  if (p === null || adjusted === null) return `no p-value under ${blocksMinForInterval} blocks`;
+  return `p = ${p.toPrecision(2)} by sign flips, ${adjusted.toPrecision(2)} after Holm's correction over the scenarios`;
+}
+
 function namesOf(sparse: boolean): string {
   return arms.flatMap((arm) => (arm.sparse === sparse ? arm.name : [])).join(', ');
 }
@@ -54,11 +64,17 @@ export function openingLine(parameters: CompareParameters): string {
 function headlineText({ scenario, headline }: ScenarioSummary, toolScale: number): string {
   if (headline === null) return `${scenario}: nothing to compare`;
   const detectable = headline.smallest_detectable_ms_per_turn;
+  const asRun = shareText(headline.relative, headline.relative_interval);
+  const atTrueToolTime = shareText(
+    headline.relative_at_true_tool_time,
+    headline.relative_at_true_tool_time_interval,
+  );
   return [
     `append − chain, end to end:  ${difference(headline.ms_per_turn)}`,
     `append − chain, overhead:    ${difference(headline.overhead_ms_per_turn)}`,
-    `as a share of end to end:    ${percent(headline.relative)} at ${toolScale} of true tool time, ${percent(headline.relative_at_true_tool_time)} at true tool time`,
-    `smallest detectable effect:  ${detectable === null ? 'unknown under 8 blocks' : `${detectable.toFixed(3)} ms per turn, from the A-A arm`}`,
+    `as a share of end to end:    ${asRun} at ${toolScale} of true tool time, ${atTrueToolTime} at true tool time`,
+    `test of no difference:       ${significanceText(headline)}`,
+    `smallest detectable effect:  ${detectable === null ? `unknown under ${blocksMinForInterval} blocks` : `${detectable.toFixed(3)} ms per turn, from the A-A arm`}`,
     `verdict:                     ${verdictLine(headline)}`,
   ].join('\n');
 }

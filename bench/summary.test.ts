@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { builtinScenarios } from '../scenarios/index.js';
 import { arms, headlineArms, twinArm } from './arms.js';
 import type { Measurement, MeasuredTurn } from './measure.js';
-import { summarise } from './summary.js';
+import { corrected, summarise } from './summary.js';
 
 const single = builtinScenarios.get('single');
 assert.ok(single !== undefined);
@@ -49,9 +49,9 @@ function measurement(arm: string, block: number, e2e: number, overhead = 1): Mea
   };
 }
 
-/** Eight blocks in which append takes `append(block)` and chain 100 ms. */
+/** Twelve blocks in which append takes `append(block)` and chain 100 ms. */
 function blocks(append: (block: number) => number): Measurement[] {
-  return Array.from({ length: 8 }, (_, block) => [
+  return Array.from({ length: 12 }, (_, block) => [
     measurement(headlineArms.prototype, block, append(block)),
     measurement(twinArm, block, append(block) + (block % 2)),
     measurement(headlineArms.shipped, block, 100),
@@ -66,9 +66,11 @@ test('the headline is the paired difference of end-to-end time per turn', () => 
   );
   assert.equal(headline?.ms_per_turn.mean, -5);
   assert.deepEqual(headline.ms_per_turn.interval, { low: -5, high: -5 });
-  assert.equal(headline.relative, -0.1);
+  assert.ok(Math.abs(headline.relative + 0.1) < 1e-12);
   // 100 ms as run plus 100 ms of tool time that was scaled away.
-  assert.equal(headline.relative_at_true_tool_time, -0.05);
+  assert.ok(Math.abs(headline.relative_at_true_tool_time + 0.05) < 1e-12);
+  assert.ok(Math.abs((headline.relative_interval?.low ?? 0) + 0.1) < 1e-12);
+  assert.equal(headline.ms_per_turn.p_value, 2 / 4096);
   assert.match(headline.verdict, /append-ws is faster by 10.0 %/);
 });
 
@@ -90,7 +92,25 @@ test('a difference whose interval includes 0 is called no material difference', 
   assert.match(headline?.verdict ?? '', /^no material difference: the interval includes 0$/);
 });
 
-test('under eight blocks there is no verdict and no interval', () => {
+test('the p-values of several scenarios are corrected for their number, and the verdict with them', () => {
+  // From 94 ms faster to 38 ms slower: 200 of the 4,096 flips are as far from 0, counted apart.
+  const one = summarise(
+    scenario,
+    blocks((block) => 6 + 12 * block),
+    { seed: 1 },
+  );
+  const p = 200 / 4096;
+  assert.equal(one.headline?.p_value_adjusted, p);
+  const two = corrected([one, { ...one, scenario: 'other' }]);
+  assert.deepEqual(
+    two.map(({ headline }) => headline?.p_value_adjusted),
+    [2 * p, 2 * p],
+  );
+  assert.match(two[0]?.headline?.verdict ?? '', /^no material difference: p is 0\.098 after correction/);
+  assert.equal(corrected([one])[0]?.headline?.verdict, one.headline.verdict);
+});
+
+test('under twelve blocks there is no verdict and no interval', () => {
   const { headline } = summarise(scenario, blocks(() => 50).slice(0, 9), { seed: 1 });
   assert.equal(headline?.ms_per_turn.interval, null);
   assert.match(headline.verdict, /too few blocks \(3\)/);
@@ -116,4 +136,5 @@ test('ratios are taken over the blocks that have the baseline', () => {
   const { rows } = summarise(scenario, measured, { seed: 1 });
   assert.equal(rows.find((row) => row.arm === headlineArms.prototype)?.e2e_ratio, 0.5);
   assert.equal(rows.find((row) => row.arm === 'replay-ws')?.e2e_ratio, 1);
+  assert.equal(rows.find((row) => row.arm === 'replay-ws')?.e2e_ratio_interval, null);
 });

@@ -4,10 +4,13 @@ import { arms, baselineArm, headlineArms, twinArm } from './arms.js';
 import type { CompareParameters } from './compare.js';
 import type { Measurement } from './measure.js';
 import {
+  bootstrap,
+  holm,
   pairedDifference,
   percentile,
   ratioOfSums,
   smallestDetectable,
+  type Interval,
   type PairedDifference,
 } from './statistics.js';
 
@@ -37,8 +40,9 @@ export interface Row {
   readonly render_ms: number;
   /** Mean runs per rollout, keyed `pre.render`, `append.render`, `post.bill`, … */
   readonly stage_runs: Readonly<Record<string, number>>;
-  /** End-to-end, sum over blocks against the baseline's sum over the same blocks. */
+  /** End-to-end, sum over blocks against the baseline's sum over the same blocks; its interval from 12 blocks on. */
   readonly e2e_ratio: number | null;
+  readonly e2e_ratio_interval: Interval | null;
 }
 
 /** append − chain, and what to think of it. Differences are per turn; negative means that the prototype is faster. */
@@ -48,7 +52,11 @@ export interface Headline {
   readonly overhead_ms_per_turn: PairedDifference;
   /** Mean difference as a share of the shipped design's end-to-end time: as run, and with tools at their true time. */
   readonly relative: number;
+  readonly relative_interval: Interval | null;
   readonly relative_at_true_tool_time: number;
+  readonly relative_at_true_tool_time_interval: Interval | null;
+  /** p-value of `ms_per_turn` after Holm's correction over the scenarios of the run; null under 12 blocks. */
+  readonly p_value_adjusted: number | null;
   /** From the A-A arm. */
   readonly smallest_detectable_ms_per_turn: number | null;
   readonly verdict: string;
@@ -64,6 +72,8 @@ export interface ScenarioSummary {
 
 /** Share of end-to-end time from which a difference counts as material. */
 export const materialShare = 0.05;
+/** Adjusted p-value up to which a difference counts as found. */
+export const significance = 0.05;
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
@@ -93,7 +103,12 @@ function renderSum(measurements: readonly Measurement[], field: 'tokens' | 'ms')
   );
 }
 
-function row(arm: string, own: readonly Measurement[], baseline: ReadonlyMap<number, Measurement>): Row {
+function row(
+  arm: string,
+  own: readonly Measurement[],
+  baseline: ReadonlyMap<number, Measurement>,
+  seed: number,
+): Row {
   const turns = own.flatMap((one) => one.turns);
   // A first turn has no tool output before it; its figures are those of the whole first prompt.
   const later = turns.filter((turn) => turn.turn > 1);
@@ -120,6 +135,7 @@ function row(arm: string, own: readonly Measurement[], baseline: ReadonlyMap<num
     render_ms: renderSum(own, 'ms') / Math.max(1, own.length),
     stage_runs: meanStageRuns(own),
     e2e_ratio: ratioOfSums(pairs),
+    e2e_ratio_interval: bootstrap(pairs, ratioOfSums, seed),
   };
 }
 
@@ -148,35 +164,67 @@ function overheadPerTurn([left, right]: Pair): number {
   return median(left) - median(right);
 }
 
-function verdictOf(difference: PairedDifference, relative: number): string {
+function verdictOf(difference: PairedDifference, relative: number, adjusted: number | null): string {
   const share = `${(Math.abs(relative) * 100).toFixed(1)} % of end-to-end`;
-  if (difference.interval === null) return `too few blocks (${difference.blocks}) for a verdict`;
+  if (difference.interval === null || adjusted === null)
+    return `too few blocks (${difference.blocks}) for a verdict`;
   const { low, high } = difference.interval;
   if (low <= 0 && high >= 0) return 'no material difference: the interval includes 0';
+  if (adjusted > significance)
+    return `no material difference: p is ${adjusted.toFixed(3)} after correction for the number of scenarios`;
   if (Math.abs(relative) < materialShare)
     return `no material difference: ${share} is below ${materialShare * 100} %`;
   return `append-ws is ${difference.mean < 0 ? 'faster' : 'slower'} by ${share}`;
+}
+
+/** What the prototype takes more than what shipped, as a share of what shipped takes; tools as run, or at true time. */
+function relativeDifference(pairs: readonly Pair[], tools: 'as_run' | 'true'): number | null {
+  const ratio = ratioOfSums(
+    pairs.map(([left, right]) => {
+      const hidden = tools === 'true' ? right.true_tool_ms - right.tool_ms : 0;
+      return [left.e2e_ms + hidden, right.e2e_ms + hidden];
+    }),
+  );
+  return ratio === null ? null : ratio - 1;
 }
 
 function headline(measurements: readonly Measurement[], seed: number): Headline | null {
   const pairs = pairsOf(measurements, headlineArms.prototype, headlineArms.shipped);
   const difference = pairedDifference(pairs.map(e2ePerTurn), seed);
   const overhead = pairedDifference(pairs.map(overheadPerTurn), seed);
-  if (difference === null || overhead === null) return null;
-  const saved = sum(pairs.map(([left, right]) => left.e2e_ms - right.e2e_ms));
-  const shipped = sum(pairs.map(([, right]) => right.e2e_ms));
-  const hidden = sum(pairs.map(([, right]) => right.true_tool_ms - right.tool_ms));
+  const relative = relativeDifference(pairs, 'as_run');
+  const atTrueToolTime = relativeDifference(pairs, 'true');
+  if (difference === null || overhead === null || relative === null || atTrueToolTime === null) return null;
   const twins = pairsOf(measurements, headlineArms.prototype, twinArm).map(e2ePerTurn);
   return {
     ms_per_turn: difference,
     overhead_ms_per_turn: overhead,
-    relative: saved / shipped,
-    relative_at_true_tool_time: saved / (shipped + hidden),
+    relative,
+    relative_interval: bootstrap(pairs, (drawn) => relativeDifference(drawn, 'as_run'), seed),
+    relative_at_true_tool_time: atTrueToolTime,
+    relative_at_true_tool_time_interval: bootstrap(pairs, (drawn) => relativeDifference(drawn, 'true'), seed),
+    p_value_adjusted: difference.p_value,
     smallest_detectable_ms_per_turn: smallestDetectable(twins),
-    verdict: verdictOf(difference, saved / shipped),
+    verdict: verdictOf(difference, relative, difference.p_value),
   };
 }
 
+/** The scenarios of one run are several hypotheses: their p-values corrected for that, and the verdicts that follow. */
+export function corrected(summaries: readonly ScenarioSummary[]): ScenarioSummary[] {
+  const asked = summaries.flatMap(({ scenario, headline: found }) =>
+    found === null || found.ms_per_turn.p_value === null ? [] : [{ scenario, p: found.ms_per_turn.p_value }],
+  );
+  const adjusted = holm(asked.map(({ p }) => p));
+  const byScenario = new Map(asked.map(({ scenario }, index) => [scenario, adjusted[index] ?? null]));
+  return summaries.map((summary) => {
+    if (summary.headline === null) return summary;
+    const p = byScenario.get(summary.scenario) ?? null;
+    const verdict = verdictOf(summary.headline.ms_per_turn, summary.headline.relative, p);
+    return { ...summary, headline: { ...summary.headline, p_value_adjusted: p, verdict } };
+  });
+}
+
+/** One scenario as if it were alone; `corrected` then takes the scenarios of a run together. */
 export function summarise(
   scenario: Scenario,
   all: readonly Measurement[],
@@ -193,6 +241,7 @@ export function summarise(
         name,
         measurements.filter((one) => one.arm === name),
         baseline,
+        seed,
       ),
     ),
     headline: headline(measurements, seed),
