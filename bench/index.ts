@@ -9,8 +9,26 @@ export {
 } from './compare.js';
 export type { Tally } from './schema/counters.js';
 export { run as counts, type CountsOptions, type CountsResult, type DesignCounts } from './counts.js';
+export { LatencyHistogram, latencyMsMax, type LatencyQuantiles } from './histogram.js';
 export { manifest, type Manifest } from './manifest.js';
 export { measureRollout, type MeasuredTurn, type Measurement, type Pace, type Place } from './measure.js';
+export {
+  effectiveTps,
+  goodput,
+  meets,
+  metricDefinitions,
+  metricsOf,
+  quantiles,
+  tpotMs,
+  ttftMs,
+  type MetricDefinition,
+  type MetricRollout,
+  type MetricTurn,
+  type Metrics,
+  type Objectives,
+  type Quantiles,
+  type ServedRollout,
+} from './metrics.js';
 export { obligationsText, openingLine, report } from './report.js';
 export { startServer, type ServerProcess } from './server-process.js';
 export {
@@ -29,7 +47,6 @@ export {
   materialShare,
   summarise,
   type Headline,
-  type Quantiles,
   type Row,
   type ScenarioSummary,
 } from './summary.js';

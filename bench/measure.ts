@@ -2,6 +2,7 @@
 import { rolloutOf, rolloutRequest, toolOutputs, type Scenario } from '../scenarios/index.js';
 import { Client, type RolloutReport, type Transport, type TurnReport } from '../transport/index.js';
 import type { Arm } from './arms.js';
+import { LatencyHistogram } from './histogram.js';
 import { readCounters, stageRunsBetween, type Tally } from './schema/counters.js';
 
 export interface Pace {
@@ -27,6 +28,7 @@ export interface MeasuredTurn {
   readonly turn: number;
   readonly first_event_ms: number;
   readonly first_token_ms: number;
+  readonly last_token_ms: number;
   readonly overhead_ms: number;
   readonly ms: number;
   readonly input_tokens: number;
@@ -57,6 +59,8 @@ export interface Measurement {
   readonly server_cpu_ms: number;
   readonly client_cpu_ms: number;
   readonly stage_runs: Readonly<Record<string, Tally>>;
+  /** Gaps between the deltas of a turn, as `LatencyHistogram.toBase64` writes them; absent where nobody noted them. */
+  readonly itl_histogram?: string;
 }
 
 export interface ServerAddress {
@@ -77,6 +81,7 @@ function measuredTurn(turn: TurnReport, pace: Pace): MeasuredTurn {
     turn: turn.turn,
     first_event_ms: turn.firstEventAt - turn.readyAt,
     first_token_ms: turn.firstTokenAt - turn.readyAt,
+    last_token_ms: turn.lastTokenAt - turn.readyAt,
     overhead_ms: turn.firstTokenAt - turn.readyAt - injected,
     ms: turn.endedAt - turn.readyAt,
     input_tokens: input,
@@ -85,6 +90,19 @@ function measuredTurn(turn: TurnReport, pace: Pace): MeasuredTurn {
     bytes_up: turn.bytesUp,
     bytes_down: turn.bytesDown,
   };
+}
+
+/** Notes the gaps between the deltas of each turn. */
+class DeltaGaps {
+  readonly histogram = new LatencyHistogram();
+  #turn = 0;
+  #at = 0;
+
+  note(turn: number, at: number): void {
+    if (turn === this.#turn) this.histogram.record(at - this.#at);
+    this.#turn = turn;
+    this.#at = at;
+  }
 }
 
 /** Slowest call of each turn, summed: calls of one turn run in parallel. */
@@ -122,11 +140,13 @@ export async function measureRollout(
     transport: arm.transport,
     ...(server.key === undefined ? {} : { key: server.key }),
   };
+  const gaps = new DeltaGaps();
   await using client = await Client.connect(connection);
   const before = await readCounters(server.url, server.key);
   const cpu = process.cpuUsage();
   const report = await client.run({
     request,
+    onToken: (turn, at) => gaps.note(turn, at),
     tool: async ({ turn, index }) => {
       const output = outputFor(turn, index);
       slowest.set(turn, Math.max(slowest.get(turn) ?? 0, output.toolMs));
@@ -150,6 +170,7 @@ export async function measureRollout(
     server_cpu_ms: (after.cpu_us - before.cpu_us) / 1000,
     client_cpu_ms: (used.user + used.system) / 1000,
     stage_runs: stageRunsBetween(before, after),
+    itl_histogram: gaps.histogram.toBase64(),
     ...fromReport(report, pace),
   };
 }

@@ -4,7 +4,8 @@ import { arms } from './arms.js';
 import type { Comparison, CompareParameters } from './compare.js';
 import type { Manifest } from './manifest.js';
 import { blocksMinForInterval, type Interval, type PairedDifference } from './statistics.js';
-import type { Headline, Quantiles, Row, ScenarioSummary } from './summary.js';
+import type { Quantiles } from './metrics.js';
+import type { Headline, Row, ScenarioSummary } from './summary.js';
 import { plain } from './table.js';
 
 function ms(value: number | null, digits = 2): string {
@@ -40,7 +41,7 @@ function shareText(value: number, interval: Interval | null): string {
   return `${percent(value)} (${percent(interval.low)} to ${percent(interval.high)})`;
 }
 
-function significanceText({ ms_per_turn: { p_value: p }, p_value_adjusted: adjusted }: Headline): string {
+function significanceText({ ms_per_turn: { p_value: p }, p_adjusted: adjusted }: Headline): string {
   if (p === null || adjusted === null) return `no p-value under ${blocksMinForInterval} blocks`;
   return `p = ${p.toPrecision(2)} by sign flips, ${adjusted.toPrecision(2)} after Holm's correction over the scenarios`;
 }

@@ -15,6 +15,7 @@ function turn(number: number, overhead: number): MeasuredTurn {
     turn: number,
     first_event_ms: overhead,
     first_token_ms: overhead + 1,
+    last_token_ms: overhead + 8,
     overhead_ms: overhead,
     ms: 10,
     input_tokens: 100,
@@ -100,10 +101,10 @@ test('the p-values of several scenarios are corrected for their number, and the 
     { seed: 1 },
   );
   const p = 200 / 4096;
-  assert.equal(one.headline?.p_value_adjusted, p);
+  assert.equal(one.headline?.p_adjusted, p);
   const two = corrected([one, { ...one, scenario: 'other' }]);
   assert.deepEqual(
-    two.map(({ headline }) => headline?.p_value_adjusted),
+    two.map(({ headline }) => headline?.p_adjusted),
     [2 * p, 2 * p],
   );
   assert.match(two[0]?.headline?.verdict ?? '', /^no material difference: p is 0\.098 after correction/);

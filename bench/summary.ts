@@ -3,6 +3,7 @@ import type { Scenario } from '../scenarios/index.js';
 import { arms, baselineArm, headlineArms, twinArm } from './arms.js';
 import type { CompareParameters } from './compare.js';
 import type { Measurement } from './measure.js';
+import { metricsOf, quantiles, type Metrics, type Quantiles } from './metrics.js';
 import {
   bootstrap,
   holm,
@@ -13,11 +14,6 @@ import {
   type Interval,
   type PairedDifference,
 } from './statistics.js';
-
-export interface Quantiles {
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
 
 /** One arm in one scenario. Field names are those of the data dictionary in bench/BENCHMARKS.md. */
 export interface Row {
@@ -43,6 +39,8 @@ export interface Row {
   /** End-to-end, sum over blocks against the baseline's sum over the same blocks; its interval from 12 blocks on. */
   readonly e2e_ratio: number | null;
   readonly e2e_ratio_interval: Interval | null;
+  /** By the names that other tools use. */
+  readonly metrics: Metrics;
 }
 
 /** append − chain, and what to think of it. Differences are per turn; negative means that the prototype is faster. */
@@ -56,7 +54,7 @@ export interface Headline {
   readonly relative_at_true_tool_time: number;
   readonly relative_at_true_tool_time_interval: Interval | null;
   /** p-value of `ms_per_turn` after Holm's correction over the scenarios of the run; null under 12 blocks. */
-  readonly p_value_adjusted: number | null;
+  readonly p_adjusted: number | null;
   /** From the A-A arm. */
   readonly smallest_detectable_ms_per_turn: number | null;
   readonly verdict: string;
@@ -77,10 +75,6 @@ export const significance = 0.05;
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-function quantiles(values: readonly number[]): Quantiles {
-  return { p50: percentile(values, 0.5), p95: percentile(values, 0.95) };
 }
 
 function byBlock(measurements: readonly Measurement[], arm: string): Map<number, Measurement> {
@@ -135,7 +129,9 @@ function row(
     render_ms: renderSum(own, 'ms') / Math.max(1, own.length),
     stage_runs: meanStageRuns(own),
     e2e_ratio: ratioOfSums(pairs),
+
     e2e_ratio_interval: bootstrap(pairs, ratioOfSums, seed),
+    metrics: metricsOf(own),
   };
 }
 
@@ -203,7 +199,7 @@ function headline(measurements: readonly Measurement[], seed: number): Headline 
     relative_interval: bootstrap(pairs, (drawn) => relativeDifference(drawn, 'as_run'), seed),
     relative_at_true_tool_time: atTrueToolTime,
     relative_at_true_tool_time_interval: bootstrap(pairs, (drawn) => relativeDifference(drawn, 'true'), seed),
-    p_value_adjusted: difference.p_value,
+    p_adjusted: difference.p_value,
     smallest_detectable_ms_per_turn: smallestDetectable(twins),
     verdict: verdictOf(difference, relative, difference.p_value),
   };
@@ -220,7 +216,7 @@ export function corrected(summaries: readonly ScenarioSummary[]): ScenarioSummar
     if (summary.headline === null) return summary;
     const p = byScenario.get(summary.scenario) ?? null;
     const verdict = verdictOf(summary.headline.ms_per_turn, summary.headline.relative, p);
-    return { ...summary, headline: { ...summary.headline, p_value_adjusted: p, verdict } };
+    return { ...summary, headline: { ...summary.headline, p_adjusted: p, verdict } };
   });
 }
 

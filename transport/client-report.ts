@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly toolStart?: 'item_done' | 'hand_off';
   /** When outputs go back: all of a turn at its hand-off (default), or each as soon as it is there (append only). */
   readonly outputs?: 'hand_off' | 'early';
+  /** Called at every delta that is not empty, with its turn and when it came, in ms of `performance.now()`. */
+  readonly onToken?: (turn: number, at: number) => void;
 }
 
 /**

@@ -113,10 +113,10 @@ export class ClientRun {
     const turn = this.#turn;
     turn.framesDown++;
     if (turn.firstEventAt === 0) turn.firstEventAt = at;
-    if ('delta' in event && event.delta !== '') {
-      if (turn.firstTokenAt === 0) turn.firstTokenAt = at;
-      turn.lastTokenAt = at;
-    }
+    if (!('delta' in event) || event.delta === '') return;
+    if (turn.firstTokenAt === 0) turn.firstTokenAt = at;
+    turn.lastTokenAt = at;
+    this.#options.onToken?.(turn.turn, at);
   }
 
   #itemDone(item: OutputItem): void {

@@ -160,6 +160,7 @@ export class VirtualClient {
       turn: this.turns.length + 1,
       first_event_ms: since(turn.firstEventAt),
       first_token_ms: since(turn.firstTokenAt),
+      last_token_ms: since(turn.lastTokenAt),
       overhead_ms: since(turn.firstTokenAt) - injected,
       ms: since(turn.endedAt),
       input_tokens: held + read,
