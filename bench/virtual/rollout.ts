@@ -31,7 +31,7 @@ import { countedRequest, countedScript, countedText, countedTokenizer } from './
 
 /** What the machine itself takes, measured once and fitted: it is real time that virtual time knows nothing of. */
 export interface MachineCosts {
-  /** Milliseconds of each request, and microseconds of each token in it. */
+  /** Milliseconds of each request after the first, and microseconds of each token in it. */
   readonly request_ms: number;
   readonly us_per_token: number;
 }
@@ -213,7 +213,9 @@ class Played {
     await this.#sleep(from + perTurn + uploadMs(network, bytes) + this.#machineMs(tokens) - this.clock.now());
   }
 
+  /** Of turns after the first, which is the same in every design and is fitted on none. */
   #machineMs(tokens: number): number {
+    if (this.#client.turns.length === 0) return 0;
     const { request_ms = 0, us_per_token = 0 } = this.#cell.machine?.[this.#arm.name] ?? {};
     return request_ms + (us_per_token * tokens) / 1000;
   }
