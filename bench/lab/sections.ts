@@ -35,6 +35,8 @@ export interface ArmMean {
   readonly arm: string;
   readonly e2e_ms: number;
   readonly overhead_ms_per_turn: number;
+  /** Turn ready → first token, turns after the first. */
+  readonly first_token_ms: number;
   readonly bytes_up_per_turn: number;
   /** Sum of end-to-end times over that of `replay-http`. */
   readonly ratio: number;
@@ -86,6 +88,38 @@ export interface FactorSection {
   }[];
   /** Work done ahead, while the tools run: what it gives the shipped design, and its share of the gain. */
   readonly ahead: { readonly ms_per_turn: number; readonly share: number };
+}
+
+/** Whether prototype − shipped stays the same while one thing changes and nothing else does. */
+export interface InvarianceSection {
+  readonly factor: 'rtt_ms' | 'context_tokens' | 'output_tokens' | 'tool_ms' | 'turns';
+  /** Whether a window that was idle starts small again. */
+  readonly restarts_after_idle: boolean;
+  readonly points: readonly { readonly value: number; readonly ms_per_turn: number }[];
+  /** Largest less smallest, in ms per turn. */
+  readonly spread_ms: number;
+}
+
+/** A short rollout with the opening of its connection inside the measured time (cold) and without (warm). */
+export interface ColdSection {
+  readonly scenario: string;
+  readonly profile: string;
+  readonly rtt_ms: number;
+  readonly tls: boolean;
+  readonly arm: string;
+  readonly cold_ms: number;
+  readonly warm_ms: number;
+}
+
+/** What is held for a rollout between its turns, at one time to live. */
+export interface ResidencySection {
+  readonly scenario: string;
+  readonly ttl_ms: number | null;
+  readonly arm: string;
+  /** Tokens of model state held, times the seconds for which they are, per rollout. */
+  readonly token_seconds: number;
+  /** Seconds per rollout in which a place on the machine is held while nothing is sampled. */
+  readonly place_seconds: number;
 }
 
 /** One cell played both ways. */
@@ -163,6 +197,9 @@ export interface LabSummary {
   readonly profiles?: readonly ProfileSection[];
   readonly frontier?: readonly FrontierSection[];
   readonly factors?: readonly FactorSection[];
+  readonly invariance?: readonly InvarianceSection[];
+  readonly cold?: readonly ColdSection[];
+  readonly residency?: readonly ResidencySection[];
   readonly anchors?: readonly AnchorSection[];
   readonly capacity?: readonly CapacitySection[];
   readonly hypotheses?: readonly Verdict[];
