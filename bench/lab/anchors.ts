@@ -1,7 +1,6 @@
 /** Anchors: cells that both engines play, and whether they agree on what they say. */
 import { median } from 'simple-statistics';
 
-import type { Measurement } from '../measure.js';
 import { profileNamed } from '../service/profile.js';
 import { pairedDifference } from '../statistics.js';
 import { plain } from '../table.js';
@@ -9,6 +8,7 @@ import { virtualArm } from '../virtual/arm.js';
 import type { VirtualTurn } from '../virtual/client.js';
 import { playVirtual, type MachineCosts, type PlayedRollout, type VirtualCell } from '../virtual/rollout.js';
 import type { AnchorCell, RealCell } from './cells.js';
+import type { MeasuredRollout } from './difference.js';
 import { fitMachine, turnPairs } from './fit.js';
 import type { AnchorSection } from './sections.js';
 
@@ -56,13 +56,13 @@ function turnsOf(played: Played): Map<number, readonly VirtualTurn[]> {
   return new Map([...played].map(([rollout, { turns }]) => [rollout, turns]));
 }
 
-const rolloutsOf = (rows: readonly Measurement[]): number[] => [
+const rolloutsOf = (rows: readonly MeasuredRollout[]): number[] => [
   ...new Set(rows.map(({ rollout }) => rollout)),
 ];
 
 /** Rows of one cell, by arm. */
-type Rows = readonly Measurement[];
-const ofArm = (rows: Rows, arm: string): Measurement[] => rows.filter((row) => row.arm === arm);
+type Rows = readonly MeasuredRollout[];
+const ofArm = (rows: Rows, arm: string): MeasuredRollout[] => rows.filter((row) => row.arm === arm);
 
 /** Fits on the cells that are not held out. */
 export async function fittedMachine(
@@ -84,7 +84,9 @@ export async function fittedMachine(
 }
 
 /** Median overhead of the turns after the first. */
-function overheadOf(rollouts: readonly { readonly turns: readonly VirtualTurn[] }[]): number {
+function overheadOf(
+  rollouts: readonly { readonly turns: readonly Pick<VirtualTurn, 'overhead_ms'>[] }[],
+): number {
   const overheads = rollouts.flatMap(({ turns }) => turns.slice(1).map(({ overhead_ms }) => overhead_ms));
   return overheads.length === 0 ? 0 : median(overheads);
 }

@@ -4,9 +4,10 @@
  */
 import { linearRegression, mean, quantile } from 'simple-statistics';
 
-import type { Measurement, MeasuredTurn } from '../measure.js';
+import type { MeasuredTurn } from '../measure.js';
 import type { VirtualTurn } from '../virtual/client.js';
 import type { MachineCosts } from '../virtual/rollout.js';
+import type { MeasuredRollout } from './difference.js';
 
 /** One turn, measured and played in virtual time. */
 export interface TurnPair {
@@ -30,7 +31,7 @@ export function requestTokens(
 /** Turns after the first of one arm in one cell, both ways. A first turn reads a whole first prompt and is no like turn. */
 export function turnPairs(
   arm: string,
-  real: readonly Measurement[],
+  real: readonly MeasuredRollout[],
   virtual: ReadonlyMap<number, readonly VirtualTurn[]>,
 ): TurnPair[] {
   const pairs = real.flatMap(({ rollout, turns }) =>
