@@ -10,6 +10,7 @@ import { Command } from 'commander';
 import * as counts from './counts.js';
 import { manifest } from './manifest.js';
 import { micro, type MicroResult } from './micro.js';
+import * as network from './network/probe.js';
 import * as bigInput from './proofs/big-input.js';
 import * as longRollout from './proofs/long-rollout.js';
 import * as resume from './proofs/resume.js';
@@ -71,6 +72,11 @@ const proofs: readonly Proof[] = [
   proof('long-rollout', 'what 10,000 turns leave in memory', longRollout),
   proof('suspended', 'what 20,000 suspended rollouts weigh', suspended),
   proof('sockets', 'the same with a socket each', sockets),
+  proof(
+    'network',
+    'whether the paths that the lab measures over have the round trip and the window they claim',
+    network,
+  ),
   proof('streams', 'whether 64 streams of 1,000 tokens/s hold their rate', streams),
 ];
 

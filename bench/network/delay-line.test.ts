@@ -51,12 +51,15 @@ test('a rate lets one entry out after the other, and is idle time gone', async (
   assert.deepEqual(left, ['a@15', 'b@35', 'c@106']);
 });
 
-test('an entry that may not be sent yet waits, and so do those behind it', async () => {
+test('an entry is due by the time at which it came, and not before the one before it', async () => {
   const { clock, line, left } = benchOf({ delayMs: 10, bytesPerSecond: 1000 });
   line.push('late', 5, 50);
   line.push('behind', 5, 40);
   await clock.runToIdle();
   assert.deepEqual(left, ['late@65', 'behind@70']);
+  line.push('read late', 5, 62);
+  await clock.runToIdle();
+  assert.deepEqual(left.at(-1), 'read late@77');
 });
 
 test('nothing leaves while the far end takes nothing, and nothing is lost', async () => {

@@ -46,10 +46,10 @@ export class DelayLine<Entry> implements Disposable {
     return this.#bytes;
   }
 
-  /** @param notBefore when the entry may be sent at the earliest, on the clock; default now. */
-  push(entry: Entry, bytes: number, notBefore = -Infinity): void {
+  /** @param at when the entry came to the sender's end, on the clock, by which it is due; default now. */
+  push(entry: Entry, bytes: number, at: number = this.#clock.now()): void {
     if (this.#ended) return;
-    const sentAt = Math.max(this.#clock.now(), notBefore, this.#freeAt);
+    const sentAt = Math.max(at, this.#freeAt);
     this.#freeAt = sentAt + (bytes / this.#link.bytesPerSecond) * 1000;
     this.#held.push({ entry, bytes, due: this.#freeAt + this.#link.delayMs });
     this.#bytes += bytes;

@@ -50,8 +50,8 @@ class Direction implements Disposable {
     this.#sendsFrom = sendsFrom;
     this.#line = new DelayLine(path.clock, path.link, (passage) => this.#deliver(passage));
     from.on('data', (chunk) => this.#take(chunk));
-    from.on('end', () => this.#line.push({ kind: 'end' }, 0, sendsFrom));
-    from.on('error', () => this.#line.push({ kind: 'reset' }, 0, sendsFrom));
+    from.on('end', () => this.#send({ kind: 'end' }, 0));
+    from.on('error', () => this.#send({ kind: 'reset' }, 0));
     to.on('drain', () => this.#line.resume());
     to.on('close', () => this.#onClose());
   }
@@ -61,9 +61,13 @@ class Direction implements Disposable {
     this.#line.push({ kind: 'open' }, 0);
   }
 
+  #send(passage: Passage, bytes: number): void {
+    this.#line.push(passage, bytes, Math.max(this.#path.clock.now(), this.#sendsFrom));
+  }
+
   #take(chunk: Buffer): void {
     for (const piece of piecesOf(chunk, this.#path.link.bytesPerSecond))
-      this.#line.push({ kind: 'bytes', piece }, piece.length, this.#sendsFrom);
+      this.#send({ kind: 'bytes', piece }, piece.length);
     if (this.#line.bytes >= this.#path.bytesMax) this.#from.pause();
   }
 
