@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import type { ServerAddress } from './measure.js';
+import type { Wrap } from './network/spoken-child.js';
 
 export interface ServerProcess extends AsyncDisposable {
   readonly address: ServerAddress;
@@ -21,6 +22,10 @@ export interface ServerProcessOptions {
   readonly words?: readonly string[];
   /** Words for Node itself, before the script. */
   readonly nodeWords?: readonly string[];
+  /** What clients must show; a server on a host other than loopback asks for one. */
+  readonly key?: string;
+  /** Puts the command into a namespace: see bench/network/namespaces.ts. */
+  readonly wrap?: Wrap;
 }
 
 const cli = fileURLToPath(new URL('./cli.js', import.meta.url));
@@ -43,7 +48,10 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
     String(options.prefillTokensPerSecond),
     ...(options.words ?? []),
   ];
-  const child = spawn(process.execPath, words, {
+  const { key, wrap = (command) => command } = options;
+  const [program = '', ...rest] = wrap([process.execPath, ...words]);
+  const child = spawn(program, rest, {
+    env: { ...process.env, ...(key === undefined ? {} : { LONG_RESPONSE_KEYS: key }) },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: Ctrl-C in the terminal is for the measuring process, which still needs its server.
     detached: true,
@@ -66,7 +74,7 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
   if (url === undefined || child.pid === undefined)
     throw new Error(`the server said "${line}" instead of where it listens`);
   return {
-    address: { url },
+    address: { url, ...(key === undefined ? {} : { key }) },
     pid: child.pid,
     async [Symbol.asyncDispose]() {
       process.off('exit', kill);

@@ -19,6 +19,8 @@ export interface ConnectionParts {
   /** Of creates and upgrades, with the design in its query. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Whom to trust over `https`; empty for the default. */
+  readonly tls: { readonly ca?: string };
   readonly dialect: ClientDialect;
   readonly schema: typeof serverEventSchema | typeof trustedServerEventSchema;
   /** Every event that comes. */

@@ -26,7 +26,7 @@ const harmless = new Set([404, 405]);
 export async function openHttp(parts: ConnectionParts): Promise<ClientConnection> {
   // Loaded here, because whoever uses sockets need not pay for it.
   const undici = await import('undici');
-  const pool = new undici.Pool(parts.url.origin);
+  const pool = new undici.Pool(parts.url.origin, { connect: parts.tls });
   try {
     const { pathname, search } = new URL(`models${parts.url.search}`, parts.url);
     const answer = await pool.request({ method: 'GET', path: pathname + search, headers: parts.headers });

@@ -40,6 +40,7 @@ export async function openSocket(parts: ConnectionParts): Promise<ClientConnecti
   const url = new URL(parts.url);
   url.protocol = url.protocol.replace('http', 'ws');
   const socket = new WebSocket(url, {
+    ...parts.tls,
     headers: parts.headers,
     perMessageDeflate: false,
     handshakeTimeout: handshakeMsMax,

@@ -34,6 +34,11 @@ export interface ConnectOptions {
    */
   readonly client?: ClientDialect;
   readonly key?: string;
+  /**
+   * Certificates to trust beside `https` or `wss`, in PEM, in place of the system's. Default: those that Node trusts,
+   * which the environment variable `NODE_EXTRA_CA_CERTS` adds to when a process starts.
+   */
+  readonly ca?: string;
   /** Checks every event against its schema: for tests, since a check costs more than the parse. */
   readonly checked?: boolean;
   /** Silence of a server that owes something, in ms, after which a rollout is rejected (`timeout`). Default 300,000. */
@@ -82,6 +87,7 @@ export class Client implements AsyncDisposable {
     const connectionParts: ConnectionParts = {
       url: urlOf(options),
       headers: options.key === undefined ? {} : { authorization: `Bearer ${options.key}` },
+      tls: options.ca === undefined ? {} : { ca: options.ca },
       dialect: parts.dialect,
       schema: options.checked === true ? serverEventSchema : trustedServerEventSchema,
       onEvent: (event) => told.client?.onEvent(event),

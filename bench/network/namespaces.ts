@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { portSchema } from '../schema/probe.js';
 import {
   addresses,
   deviceNumberOf,
@@ -27,6 +28,7 @@ import {
   type SideNames,
 } from './namespace-commands.js';
 import { startSpoken, type SpokenChild, type Wrap } from './spoken-child.js';
+import type { TlsFront } from './tls-front.js';
 
 export interface NamespaceOptions extends KernelOptions {
   readonly rttMs: number;
@@ -121,6 +123,20 @@ const inside =
 
 let paths = 0;
 
+/**
+ * Ends TLS 1.3 in the server's namespace, for a server that listens on 127.0.0.1 there; clients connect to the address
+ * of the path and the port that this gives, and trust `testCertificate.cert`.
+ * @throws Error where it cannot start.
+ */
+export async function openTlsFrontIn(path: NetworkPath, serverPort: number): Promise<TlsFront> {
+  const words = [path.serverAddress, String(serverPort)];
+  const front = startSpoken(new URL('./tls-front-process.js', import.meta.url), words, path.wrap.server);
+  return {
+    port: portSchema.parse(await front.heard()),
+    [Symbol.asyncDispose]: () => front[Symbol.asyncDispose](),
+  };
+}
+
 /** Opens a path, or says why there is none on this machine. Several may be open at once. */
 export async function openNamespaces(options: NamespaceOptions): Promise<NetworkPath | Unavailable> {
   const { rttMs, bytesPerSecond = Infinity } = options;
@@ -146,7 +162,11 @@ export async function openNamespaces(options: NamespaceOptions): Promise<Network
     await sweep();
     for (const side of [client, server]) await runAll(setUpCommands(side, options));
     const taps = [await nodeOf(client.tap, folder), await nodeOf(server.tap, folder)];
-    pump = startSpoken('packet-pump', [...taps, String(rttMs / 2), String(bytesPerSecond)]);
+    pump = startSpoken(new URL('./packet-pump.js', import.meta.url), [
+      ...taps,
+      String(rttMs / 2),
+      String(bytesPerSecond),
+    ]);
     await pump.heard();
   } catch (fault) {
     await close();

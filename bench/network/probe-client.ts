@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { ProbeTimes } from './probe-times.js';
+import type { ProbeTimes } from '../schema/probe.js';
 
 const sizes = [2_000, 20_000, 120_000, 480_000];
 /** The gap in which the window is kept, and the one after which it is not. */

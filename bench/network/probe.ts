@@ -4,11 +4,11 @@
  * Over network namespaces where they can be made, and over the relay, which has the round trip and not the window.
  */
 import { medianOf, type Median } from '../proofs/median.js';
+import { portSchema, probeReportSchema, type ProbeTimes } from '../schema/probe.js';
 import { plain } from '../table.js';
 import { downloadMs, setupMs, uploadMs, type NetworkModel } from './model.js';
 import type { KernelOptions } from './namespace-commands.js';
 import { openNamespaces } from './namespaces.js';
-import { timesOf, type ProbeTimes } from './probe-times.js';
 import { openRelay } from './relay.js';
 import { startSpoken, type SpokenChild, type Wrap } from './spoken-child.js';
 
@@ -36,6 +36,8 @@ export interface ProbeOptions {
   readonly rounds?: number;
   readonly onProgress?: (line: string) => void;
 }
+
+const beside = (file: string): URL => new URL(file, import.meta.url);
 
 interface Measured {
   readonly path: string;
@@ -81,11 +83,15 @@ async function times(
   rounds: number,
   wrap?: Wrap,
 ): Promise<readonly ProbeTimes[]> {
-  await using client = startSpoken('probe-client', [address, String(port), String(rounds)], wrap);
-  return timesOf(await client.heard());
+  await using client = startSpoken(
+    beside('./probe-client.js'),
+    [address, String(port), String(rounds)],
+    wrap,
+  );
+  return probeReportSchema.parse(await client.heard());
 }
 
-const portOf = async (server: SpokenChild): Promise<number> => Number(await server.heard());
+const portOf = async (server: SpokenChild): Promise<number> => portSchema.parse(await server.heard());
 
 async function overNamespaces(
   kernel: KernelOptions,
@@ -95,7 +101,7 @@ async function overNamespaces(
   const opened = await openNamespaces({ ...kernel, rttMs });
   if ('unavailable' in opened) return opened;
   await using path = opened;
-  await using server = startSpoken('probe-server', [path.serverAddress], path.wrap.server);
+  await using server = startSpoken(beside('./probe-server.js'), [path.serverAddress], path.wrap.server);
   const restarts = kernel.slowStartAfterIdle ? 'restarts' : 'no restart';
   return {
     path: `${kernel.congestion}, ${restarts}`,
@@ -106,7 +112,7 @@ async function overNamespaces(
 }
 
 async function overRelay(rttMs: number, rounds: number): Promise<Measured> {
-  await using server = startSpoken('probe-server', ['127.0.0.1']);
+  await using server = startSpoken(beside('./probe-server.js'), ['127.0.0.1']);
   await using relay = await openRelay({ to: { host: '127.0.0.1', port: await portOf(server) }, rttMs });
   return {
     path: 'relay',

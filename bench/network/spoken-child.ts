@@ -1,6 +1,7 @@
 /** A child process that is spoken to, in a namespace or outside. It ends with this one. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { deferred } from '../../engine/index.js';
@@ -14,13 +15,13 @@ export interface SpokenChild extends AsyncDisposable {
   heard(): Promise<unknown>;
 }
 
-/** @param name the module beside this one. */
+/** @param module what it runs: a compiled file. */
 export function startSpoken(
-  name: string,
+  module: URL,
   words: readonly string[],
   wrap: Wrap = (command) => command,
 ): SpokenChild {
-  const script = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+  const script = fileURLToPath(module);
   const [program = '', ...rest] = wrap([process.execPath, script, ...words]);
   const child = spawn(program, rest, {
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
@@ -56,7 +57,7 @@ export function startSpoken(
     async heard() {
       while (said.length === 0) {
         if (state.ended || child.pid === undefined)
-          throw new Error(`${name} ended before it said anything: ${faults.join('').trim()}`);
+          throw new Error(`${basename(script)} ended before it said anything: ${faults.join('').trim()}`);
         await waiting.promise;
       }
       return said.shift();
