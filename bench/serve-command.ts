@@ -6,7 +6,15 @@ import { pino } from 'pino';
 
 import { demoScript, scriptedSampler, systemClock, upstreamSampler, type Sampler } from '../engine/index.js';
 import { builtinScenarios, loadScenario, scenarioModel } from '../scenarios/index.js';
-import { DesignRegistry, readKeys, serve, type ListenKind, type Serving } from '../transport/index.js';
+import {
+  DesignRegistry,
+  openRecording,
+  readKeys,
+  serve,
+  type ListenKind,
+  type Recording,
+  type Serving,
+} from '../transport/index.js';
 import { collected, keyFrom, positiveNumber, wholeNumber } from './options.js';
 import { ownProcess } from './service/backend.js';
 import { boundDesigns } from './service/obligations.js';
@@ -31,6 +39,8 @@ interface ServeWords {
   readonly prefillTps: number;
   readonly session: 'per-turn' | 'per-conversation';
   readonly profile: string;
+  readonly record?: string;
+  readonly recordText?: boolean;
   readonly logLevel: string;
 }
 
@@ -86,6 +96,12 @@ export function serveCommand(): Command {
       'what the work around the model costs: bare, hosted, extrapolated-low, extrapolated-high, or a file of costs',
       'bare',
     )
+    .option(
+      '--record <path>',
+      'append what rollouts are like, turn by turn, to a file or to a new one in a directory: sizes and times, for ' +
+        '"scenarios import"',
+    )
+    .option('--record-text', 'with --record: keep what is said, too')
     .addOption(
       new Option('--log-level <level>', 'of the log on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])
@@ -147,9 +163,31 @@ function watchKeys(file: string, { server }: Serving): void {
   });
 }
 
+function recordingFor({ record, recordText = false }: ServeWords): Recording | null {
+  if (record === undefined && recordText) throw new Error('--record-text goes with --record.');
+  if (record === undefined) return null;
+  const complain = (sentence: string): void => void process.stderr.write(`long-response: ${sentence}\n`);
+  return openRecording(record, { text: recordText, complain });
+}
+
+/** The recording ends after the last rollout has, however the server's end went. */
+async function stopAll(
+  serving: Serving,
+  recording: Recording | null,
+  sampler: Partial<AsyncDisposable>,
+): Promise<void> {
+  try {
+    await serving.stop();
+  } finally {
+    await recording?.[Symbol.asyncDispose]();
+  }
+  await sampler[Symbol.asyncDispose]?.();
+}
+
 async function run(words: ServeWords): Promise<void> {
   const profile = await profileNamed(words.profile);
   const sampler = await samplerFor(words, profile);
+  const recording = recordingFor(words);
   const service = new Service({ profile, clock: systemClock, backend: ownProcess, seed: 1 });
   const serving = await serve({
     engine: { sampler, stages: service.stages },
@@ -162,11 +200,12 @@ async function run(words: ServeWords): Promise<void> {
     defaultDesign: words.defaultDesign,
     sockets: words.sockets,
     models: [words.upstreamModel ?? (words.scenarios === true ? 'scenario' : 'demo')],
+    record: recording === null ? undefined : { lines: recording, text: words.recordText ?? false },
     log: pino({ base: null, level: words.logLevel }, pino.destination({ fd: 2, sync: true })),
   });
   const stop = (): void => {
     // What is left of the process by then has nothing more to do; an exit code of 0 says that it ended as it should.
-    const stopped = serving.stop().then(() => sampler[Symbol.asyncDispose]?.());
+    const stopped = stopAll(serving, recording, sampler);
     stopped.then(
       () => process.exit(0),
       (fault: unknown) => {

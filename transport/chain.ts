@@ -34,6 +34,7 @@ export abstract class PerTurn implements Continuity {
       ...host.termsFor(design, transportOf(this.parts)),
     });
     host.perTurn.add(response);
+    host.served(response, design);
     const turn = new TurnResponse(response, response.created, fromStart(kept), lane);
     host.turns.begun(turn);
     return { turn, view: turn.view(response, { unixSeconds: host.unixSeconds }) };

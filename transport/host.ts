@@ -37,6 +37,8 @@ export class Host {
   readonly creates: Creates;
   /** Responses that live for one turn and belong to the socket they run on: no other may attach to them. */
   readonly perTurn = new WeakSet<LiveResponse>();
+  /** What each Response was asked for in. */
+  readonly #designs = new WeakMap<LiveResponse, Design>();
   /** Responses of the per-turn designs, by id. */
   readonly turns: TurnResponses;
   /** Rollouts of the shim, as a history finds them. */
@@ -68,6 +70,17 @@ export class Host {
       ...(design.tokenCache ? { tokenizer: this.#tokenCache } : {}),
       ...(obligations === undefined ? {} : { obligations }),
     };
+  }
+
+  /** A Response was created in that design. */
+  served(response: LiveResponse, design: Design): void {
+    this.#designs.set(response, design);
+  }
+
+  /** The design that a Response was created in; null for one that is not known, or not a client's. */
+  designOf(responseId: string, credential: string): Design | null {
+    const response = this.engine.get(responseId, credential);
+    return response === null ? null : (this.#designs.get(response) ?? null);
   }
 
   /** @throws ProtocolError once the server is on its way out. */

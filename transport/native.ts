@@ -13,11 +13,13 @@ export async function admitNative(
   transport: Transport,
 ): Promise<LiveResponse> {
   host.requireOpen();
-  return host.engine.create(host.turns.items.resolve(credential, create), {
+  const response = await host.engine.create(host.turns.items.resolve(credential, create), {
     credential,
     kept: await keptOf({ host, credential }, previousId(create['previous_response_id'])),
     ...host.termsFor(design, transport),
   });
+  host.served(response, design);
+  return response;
 }
 
 /** An append whose fields came without an event around them. @throws ProtocolError where it is refused. */

@@ -1,11 +1,18 @@
 /** The composition root: engine + adapter + log. `long-response serve` is a thin shell around `serve`. */
 import { pino, type Logger } from 'pino';
 
-import { Engine, type EngineOptions, type LiveResponse, type Settlement } from '../engine/index.js';
+import {
+  Engine,
+  systemClock,
+  type EngineOptions,
+  type LiveResponse,
+  type Settlement,
+} from '../engine/index.js';
 import type { DesignRegistry } from './designs.js';
 import { Keys } from './keys.js';
 import { listen, type ListenKind } from './listen.js';
 import { Metrics } from './metrics.js';
+import { Recorder, type RecordOptions } from './record.js';
 import { Server } from './server.js';
 
 export interface ServeOptions {
@@ -25,6 +32,8 @@ export interface ServeOptions {
   readonly sockets?: boolean;
   /** Names that `GET /v1/models` lists. Default: none. */
   readonly models?: readonly string[];
+  /** Where what rollouts are like is recorded; whoever gives it closes it after the server's end. Default: nowhere. */
+  readonly record?: RecordOptions | undefined;
   /** Default: JSON lines on stderr at level info. */
   readonly log?: Logger;
 }
@@ -60,6 +69,13 @@ function logSettled(log: Logger, response: LiveResponse, settlement: Settlement)
   );
 }
 
+function recordedBy(
+  recorder: Recorder | null,
+  chosen: EngineOptions['stages'],
+): Pick<EngineOptions, 'stages'> {
+  return recorder === null ? {} : { stages: (standard) => recorder.stages(chosen?.(standard) ?? standard) };
+}
+
 /**
  * Starts a server.
  * @throws Error where no key is given for a host other than loopback, or the port cannot be had.
@@ -72,9 +88,20 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       `refusing to serve ${host} without keys: give --keys-file or LONG_RESPONSE_KEYS, or a loopback host`,
     );
   const log = options.log ?? pino({ base: null }, pino.destination({ fd: 2, sync: true }));
+  const clock = options.engine.clock ?? systemClock;
+  const recorder =
+    options.record === undefined
+      ? null
+      : new Recorder({
+          ...options.record,
+          now: () => clock.now(),
+          designOf: (id, credential) => server.host.designOf(id, credential)?.name ?? null,
+        });
   const engine = new Engine({
     ...options.engine,
+    ...recordedBy(recorder, options.engine.stages),
     onSettled: (response, settlement) => {
+      recorder?.settled(response);
       metrics.settled(settlement);
       logSettled(log, response, settlement);
     },

@@ -185,6 +185,7 @@ export class ShimContinuity implements Continuity, Holder {
       ...host.termsFor(design, transportOf(this.#parts)),
     });
     host.perTurn.add(rollout);
+    host.served(rollout, design);
     const from = kept?.transcript.length ?? 0;
     const { created } = rollout;
     const known = {

@@ -7,13 +7,21 @@ import { codex } from './codex.js';
 import { TraceDocument, TraceError } from './document.js';
 import { kvCache } from './kv-cache.js';
 import { chatMessages } from './messages.js';
+import { recording } from './recording.js';
 import { recount } from './recount.js';
 import { isRecord, type CountTokens, type Session, type TraceFormat } from './session.js';
 import { sweAgent } from './swe-agent.js';
 import { traceLab } from './tracelab.js';
 
 /** The formats that can be imported. A file belongs to the first that it looks like. */
-export const traceFormats: readonly TraceFormat[] = [codex, traceLab, kvCache, sweAgent, chatMessages];
+export const traceFormats: readonly TraceFormat[] = [
+  codex,
+  recording,
+  traceLab,
+  kvCache,
+  sweAgent,
+  chatMessages,
+];
 
 /** A file that could be read: a scenario as it is, or the sessions of a trace. */
 export type ReadFile = { readonly path: string } & (

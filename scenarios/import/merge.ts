@@ -51,7 +51,12 @@ function toolsOf(sessions: readonly Session[]): Tools {
   }
   const count = least(told.map(({ toolsCount }) => toolsCount));
   const tokens = least(told.flatMap(({ toolsTokens }) => toolsTokens ?? []));
-  return { count, bytes: Math.max(count * toolBytesMin, Math.round(tokens * toolBytesPerToken)), tokens };
+  const bytes = told.find(({ toolsTokens }) => toolsTokens === tokens)?.toolsBytes;
+  return {
+    count,
+    bytes: Math.max(count * toolBytesMin, bytes ?? Math.round(tokens * toolBytesPerToken)),
+    tokens,
+  };
 }
 
 /**

@@ -173,6 +173,51 @@ export const roundSchema = z.looseObject({
 });
 export type Round = z.output<typeof roundSchema>;
 
+// Recordings of this server: a turn a line, under a header that says which version it is.
+
+const recordedAnswerSchema = z.looseObject({
+  kind: z.enum(['message', 'output']),
+  tokens,
+  call_id: z.string().min(1).optional(),
+  at_ms: milliseconds.optional(),
+  text: z.string().optional(),
+});
+
+const recordedItemSchema = z.looseObject({
+  kind: z.enum(['message', 'reasoning', 'call', 'other']),
+  tokens,
+  call_id: z.string().min(1).optional(),
+  text: z.string().optional(),
+});
+
+export const recordedHeaderSchema = z.looseObject({
+  format: z.literal('long-response-recording'),
+  version: z.literal(1),
+});
+
+export const recordedTurnSchema = z.looseObject({
+  type: z.literal('turn'),
+  response_id: z.string().min(1),
+  turn: z.int().min(1),
+  continues: z.string().min(1).nullable(),
+  instructions_tokens: tokens,
+  tools_count: z.int().min(0),
+  tools_bytes: z.int().min(0),
+  tools_tokens: tokens,
+  history_items: z.int().min(0),
+  history_tokens: tokens,
+  compacted: z.literal(true).optional(),
+  input: z.array(recordedAnswerSchema),
+  output: z.array(recordedItemSchema),
+  reasoning_tokens: tokens,
+  started_at_ms: milliseconds,
+  handed_off_at_ms: milliseconds,
+  end: z.enum(['done', 'cut', 'failed']),
+});
+export type RecordedTurn = z.output<typeof recordedTurnSchema>;
+export type RecordedAnswer = z.output<typeof recordedAnswerSchema>;
+export type RecordedItem = z.output<typeof recordedItemSchema>;
+
 /**
  * A value of the file, by its schema.
  *

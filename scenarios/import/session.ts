@@ -26,6 +26,8 @@ export interface Session {
   readonly toolsCount: number;
   /** What the tools take of every counted context; null where the trace says nothing of them. */
   readonly toolsTokens: number | null;
+  /** Bytes of the tools array as JSON, where the trace says so. */
+  readonly toolsBytes?: number;
   /** One for each request of the user, in order. What was said before stands in the context of the later ones. */
   readonly rollouts: readonly Rollout[];
   readonly gaps: Gaps;

@@ -35,11 +35,12 @@ interface Draft {
 
 const between = '\n\n';
 
-function joined(texts: readonly string[]): string {
+export function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(between);
 }
 
-function argumentsText(text: string): string {
+/** Arguments as they can be played: a JSON object as it is, anything else in one. */
+export function argumentsText(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text;
@@ -50,7 +51,7 @@ function argumentsText(text: string): string {
 }
 
 /** A text with its count; undefined for an empty one. */
-async function kept(text: string, count: CountTokens): Promise<KeptText | undefined> {
+export async function kept(text: string, count: CountTokens): Promise<KeptText | undefined> {
   return text === '' ? undefined : { tokens: await count(text), text };
 }
 
