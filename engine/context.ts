@@ -79,9 +79,9 @@ export class RolloutContext {
     this.#preamble = passage.preamble;
     const { kept } = passage;
     if (kept !== null) {
-      const { countedTokens, preamble } = kept;
+      const { countedTokens, preamble, model } = kept;
       const lost = preamble === this.#preamble ? 0 : preamble.tokens.length;
-      this.#counted = Math.max(0, countedTokens - lost);
+      this.#counted = model === passage.request.model ? Math.max(0, countedTokens - lost) : 0;
     }
     this.enter(entriesOf(passage));
   }

@@ -79,6 +79,7 @@ export async function hydrate(
   return {
     responseId: id,
     conversation: responses[0]?.request.prompt_cache_key ?? responses[0]?.id ?? id,
+    model: last.request.model,
     transcript,
     preamble: noPreamble,
     countedTokens: 0,

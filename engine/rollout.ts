@@ -85,7 +85,8 @@ export class Rollout {
   get kept(): Kept {
     const { transcript, preamble, counted } = this.#context;
     const conversation = this.#model?.conversation ?? this.#parts.id;
-    const of = { responseId: this.#parts.id, conversation, preamble, countedTokens: counted };
+    const { model } = this.#request;
+    const of = { responseId: this.#parts.id, conversation, model, preamble, countedTokens: counted };
     if (this.#turn !== null || this.#ended) return { ...of, transcript, owed: this.#owed };
     // The open ledger's calls are in the transcript from the end of their turn on. What was answered stays so.
     const answers = this.#suspension.received.filter(({ item }) => answeredCallId(item) !== null);

@@ -47,6 +47,8 @@ export const noPreamble: Preamble = { key: '', tokens: new Uint32Array(0) };
 export interface Kept {
   readonly responseId: string;
   readonly conversation: string;
+  /** The name of the model that counted the tokens: another holds none of them. */
+  readonly model: string;
   readonly transcript: Transcript;
   readonly preamble: Preamble;
   /** How many tokens of preamble and transcript, from the first on, a turn has counted as its input or made. */

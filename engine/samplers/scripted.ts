@@ -131,12 +131,15 @@ function endOf(
 class ScriptedSession implements SamplerSession {
   readonly #shared: Shared;
   readonly #opening: SamplerOpening;
+  /** Names what is kept: a model holds nothing of what another has read. */
+  readonly #keptAs: string;
   #released = false;
   #turns = 0;
 
   constructor(shared: Shared, opening: SamplerOpening) {
     this.#shared = shared;
     this.#opening = opening;
+    this.#keptAs = `${opening.request.model}/${opening.conversation}`;
     shared.stats.opened++;
   }
 
@@ -157,7 +160,7 @@ class ScriptedSession implements SamplerSession {
       yield prefill;
       signal.throwIfAborted();
       await this.#until(dueAt(0), signal);
-      kept?.keep(this.#opening.conversation, turn.context);
+      kept?.keep(this.#keptAs, turn.context);
       let toldAt = -Infinity;
       do {
         const wake = wakeAt(playback, dueAt, toldAt, tickMs);
@@ -182,19 +185,19 @@ class ScriptedSession implements SamplerSession {
 
   suspend(): void {
     this.#shared.stats.suspended++;
-    this.#shared.kept?.touch(this.#opening.conversation);
+    this.#shared.kept?.touch(this.#keptAs);
   }
 
   release(): void {
     if (this.#released) throw new Error('a session was released twice (C4)');
     this.#released = true;
     this.#shared.stats.released++;
-    this.#shared.kept?.touch(this.#opening.conversation);
+    this.#shared.kept?.touch(this.#keptAs);
   }
 
   #prefill({ context }: TurnRequest): Extract<SamplerEvent, { type: 'prefill' }> {
     const { kept, stats } = this.#shared;
-    const held = Math.min(kept?.held(this.#opening.conversation, context) ?? 0, context.tokens);
+    const held = Math.min(kept?.held(this.#keptAs, context) ?? 0, context.tokens);
     const read = context.tokens - held;
     stats.heldTokens += held;
     stats.readTokens += read;
