@@ -18,6 +18,11 @@ export interface ClientToolCall {
 export interface RunOptions {
   /** Fields of `response.create`: model, input, instructions, tools, metadata, … */
   readonly request: { readonly input: unknown; readonly [field: string]: unknown };
+  /**
+   * The rollout before, on whose conversation this one goes on: `request.input` is what the user says next, and turns are
+   * numbered on. Over a socket in the chain design it has to have run on this client.
+   */
+  readonly after?: RolloutReport;
   /** Runs a tool; resolves with its output. A rejection becomes an output that says so. */
   readonly tool: (call: ClientToolCall) => Promise<string | readonly object[]>;
   /** When a tool starts: at its `output_item.done` (default), or when the turn hands off. */
@@ -66,6 +71,8 @@ export interface RolloutReport extends Counts {
   readonly turns: readonly TurnReport[];
   /** Every item after the first input, in order: what the model wrote and what the tools answered. */
   readonly items: readonly object[];
+  /** The whole conversation as a client would send it, without what was compacted. */
+  readonly history: readonly unknown[];
   /** From handing over the first create to the terminal event. */
   readonly ms: number;
 }

@@ -1,10 +1,10 @@
 /** One rollout as its client sees it: what to send next, and when everything happened. */
 import { deferred, type Clock, type OutputItem, type ServerEvent, type Usage } from '../engine/index.js';
+import { ClientHistory } from './client-history.js';
 import { Patience } from './client-patience.js';
 import {
   countsOf,
   emptyTurn,
-  firstItems,
   lastTurnUsage,
   RolloutError,
   type RolloutReport,
@@ -12,7 +12,7 @@ import {
   type TurnDraft,
   type TurnReport,
 } from './client-report.js';
-import { isCall, ToolRun, TurnTools } from './client-tools.js';
+import { isCall, TurnTools, type ToolRun } from './client-tools.js';
 import type { ClientDialect, Transport } from './designs.js';
 
 type Ended = Extract<ServerEvent, { type: 'response.completed' }>['response'];
@@ -43,13 +43,13 @@ export class ClientRun {
   readonly #patience: Patience;
   readonly #settle = deferred<RolloutReport>();
   readonly #turns: TurnReport[] = [];
-  /** What was written and answered, in order; a tool's place is taken at the hand-off, before it is done. */
-  readonly #transcript: (object | ToolRun)[] = [];
+  readonly #history: ClientHistory;
+  readonly #firstTurn: number;
   readonly #responseIds: string[] = [];
   #requests: Requests | null = null;
   /** Of the newest create. */
   #answerOver: Promise<void> | null = null;
-  #turn = emptyTurn(1, 0);
+  #turn: TurnDraft;
   #tools: TurnTools;
   #startedAt = 0;
   #over = false;
@@ -57,7 +57,11 @@ export class ClientRun {
   constructor(parts: RunParts, options: RunOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#tools = this.#toolsOf(1);
+    const { after, request } = options;
+    this.#history = new ClientHistory(after?.history ?? [], request.input);
+    this.#firstTurn = (after?.turns.at(-1)?.turn ?? 0) + 1;
+    this.#turn = emptyTurn(this.#firstTurn, 0);
+    this.#tools = this.#toolsOf(this.#firstTurn);
     this.#patience = new Patience(parts.clock, parts.silenceMsMax, () => this.#onSilence());
     this.report = this.#settle.promise;
   }
@@ -70,8 +74,10 @@ export class ClientRun {
   start(requests: Requests): void {
     this.#requests = requests;
     this.#startedAt = performance.now();
-    this.#turn = emptyTurn(1, this.#startedAt);
-    this.#create(this.#options.request);
+    this.#turn = emptyTurn(this.#firstTurn, this.#startedAt);
+    const { request, after } = this.#options;
+    if (after === undefined) this.#create(request);
+    else this.#createOn(after.responseIds.at(-1), request.input);
   }
 
   fail(error: RolloutError): void {
@@ -120,7 +126,7 @@ export class ClientRun {
   }
 
   #itemDone(item: OutputItem): void {
-    this.#transcript.push(item);
+    this.#history.add(item);
     if (!isCall(item)) return;
     this.#tools.add(item);
     if (this.#options.toolStart !== 'hand_off') this.#tools.start();
@@ -147,7 +153,7 @@ export class ClientRun {
     const { turn } = this.#close(usage, at);
     this.#turn = { ...emptyTurn(turn + 1, at), sentAt: at };
     // All of it before anything is awaited: where every output went early, the next turn's items may come with this event.
-    this.#transcript.push(...tools);
+    this.#history.handOff(tools);
     this.#tools = this.#toolsOf(turn + 1);
     if (owes) this.#patience.end();
     const next = this.#turn;
@@ -160,17 +166,19 @@ export class ClientRun {
 
   /** Where the designs differ: what the next turn's request says. */
   async #goOn(outputs: readonly object[]): Promise<void> {
-    const { dialect } = this.#parts;
-    const { request } = this.#options;
-    if (dialect === 'append') {
+    if (this.#parts.dialect === 'append') {
       this.#append(outputs);
       return;
     }
     await this.#answerEnd();
-    if (this.#over) return;
-    if (dialect === 'chain')
-      this.#create({ ...request, previous_response_id: this.#responseIds.at(-1), input: outputs });
-    else this.#create({ ...request, input: [...firstItems(request.input), ...this.#items()] });
+    if (!this.#over) this.#createOn(this.#responseIds.at(-1), outputs);
+  }
+
+  /** Goes on from a response with what is new, or with all of it. */
+  #createOn(previous_response_id: string | undefined, input: unknown): void {
+    const { request } = this.#options;
+    if (this.#parts.dialect === 'replay') this.#create({ ...request, input: this.#history.sent });
+    else this.#create({ ...request, previous_response_id, input });
   }
 
   /** A stream's end comes after its terminal event; until then its connection can take nothing else. */
@@ -201,14 +209,11 @@ export class ClientRun {
       status,
       responseIds: this.#responseIds,
       turns: this.#turns,
-      items: this.#items(),
+      items: this.#history.items,
+      history: this.#history.sent,
       ms: at - this.#startedAt,
       ...countsOf(this.#turns),
     });
-  }
-
-  #items(): object[] {
-    return this.#transcript.flatMap((entry) => (entry instanceof ToolRun ? (entry.output ?? []) : entry));
   }
 
   /** The same object from draft to report, because the last bytes of an answer may come after its terminal event. */
