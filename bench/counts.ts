@@ -9,10 +9,12 @@ import Table from 'cli-table3';
 import { Engine, o200kTokenizer, VirtualClock, type Tokenizer } from '../engine/index.js';
 import {
   builtinScenarios,
+  playRollout,
   rolloutOf,
-  rolloutRequest,
+  rolloutRequests,
   scenarioModel,
   toolOutputs,
+  turnsOf,
   type Scenario,
 } from '../scenarios/index.js';
 import { Client, Keys, listen, Server, type RolloutReport } from '../transport/index.js';
@@ -84,11 +86,13 @@ async function serverFor(scenario: Scenario) {
 async function play(url: string, { design, transport }: Arm, scenario: Scenario): Promise<RolloutReport> {
   const outputFor = toolOutputs(scenario, seed, rollout);
   await using client = await Client.connect({ url, design: design.name, client: design.client, transport });
-  const report = await client.run({
-    request: { ...rolloutRequest(scenario, seed, rollout), prompt_cache_key: 'conversation' },
+  const requests = rolloutRequests(scenario, seed, rollout).map((request) => ({
+    ...request,
+    prompt_cache_key: 'conversation',
+  }));
+  return await playRollout(client, requests, {
     tool: ({ turn, index }) => Promise.resolve(outputFor(turn, index).text),
   });
-  return report;
 }
 
 async function count(arm: Arm, scenario: Scenario): Promise<DesignCounts> {
@@ -124,7 +128,7 @@ export async function run(options: CountsOptions = {}): Promise<CountsResult> {
     options.onProgress?.(arm.name);
     designs.push(await count(arm, scenario));
   }
-  return { scenario: scenario.name, turns: rolloutOf(scenario, seed, rollout).turns.length, designs };
+  return { scenario: scenario.name, turns: turnsOf(rolloutOf(scenario, seed, rollout)).length, designs };
 }
 
 const columns: readonly (readonly [head: string, field: Exclude<keyof DesignCounts, 'design'>])[] = [

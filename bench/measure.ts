@@ -1,5 +1,15 @@
-/** One rollout of one arm, measured at the client: a fresh connection, then the rollout, then the counters' difference. */
-import { rolloutOf, rolloutRequest, toolOutputs, type Scenario } from '../scenarios/index.js';
+/**
+ * One rollout of one arm, measured at the client: a fresh connection, then all requests of the user, then the counters'
+ * difference.
+ */
+import {
+  playRollout,
+  rolloutOf,
+  rolloutRequests,
+  toolOutputs,
+  turnsOf,
+  type Scenario,
+} from '../scenarios/index.js';
 import { Client, type RolloutReport, type Transport, type TurnReport } from '../transport/index.js';
 import type { Arm } from './arms.js';
 import { LatencyHistogram } from './histogram.js';
@@ -47,6 +57,7 @@ export interface Measurement {
   readonly order: number;
   readonly rollout: number;
   readonly status: string;
+  /** Of all requests of the user, from handing over its create to its terminal event; not what lies between two. */
   readonly e2e_ms: number;
   readonly turns: readonly MeasuredTurn[];
   /** Tool time the client waited for (scaled), and what it would have been. */
@@ -128,10 +139,11 @@ export async function measureRollout(
   const { scenario, seed, rollout } = place;
   const outputFor = toolOutputs(scenario, seed, rollout);
   // The key stands for the conversation, so that a design that keeps nothing finds the same model state as the others.
-  const request = {
-    ...rolloutRequest(scenario, seed, rollout),
-    prompt_cache_key: `${arm.name}/${place.block}/${rollout}`,
-  };
+  const prompt_cache_key = `${arm.name}/${place.block}/${rollout}`;
+  const requests = rolloutRequests(scenario, seed, rollout).map((request) => ({
+    ...request,
+    prompt_cache_key,
+  }));
   const slowest = new Map<number, number>();
   const connection = {
     url: server.url,
@@ -144,8 +156,8 @@ export async function measureRollout(
   await using client = await Client.connect(connection);
   const before = await readCounters(server.url, server.key);
   const cpu = process.cpuUsage();
-  const report = await client.run({
-    request,
+  // What the user thinks between two requests is not waited for.
+  const report = await playRollout(client, requests, {
     onToken: (turn, at) => gaps.note(turn, at),
     tool: async ({ turn, index }) => {
       const output = outputFor(turn, index);
@@ -154,7 +166,7 @@ export async function measureRollout(
       return output.text;
     },
   });
-  requirePlayed(report, scenario, rolloutOf(scenario, seed, rollout).turns.length);
+  requirePlayed(report, scenario, turnsOf(rolloutOf(scenario, seed, rollout)).length);
   const used = process.cpuUsage(cpu);
   const after = await readCounters(server.url, server.key);
   return {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { builtinScenarios, expectedTokens, parseScenario } from '../scenarios/index.js';
+import { builtinScenarios, expectedTokens, headlineScenarios, parseScenario } from '../scenarios/index.js';
 
 const cli = fileURLToPath(new URL('./cli.js', import.meta.url));
 
@@ -51,11 +51,14 @@ test('--help answers, for scenarios and for each of its commands', async () => {
   }
 });
 
-test('list gives every built-in scenario with its question, and the formats', async () => {
+test('list gives every built-in scenario with its question, flags the headline ones, and gives the formats', async () => {
   const { code, stdout } = await scenarios('list');
   assert.equal(code, 0);
-  for (const { name, question } of builtinScenarios.values())
-    assert.ok(stdout.includes(`${name}\n  ${question}\n`));
+  for (const { name, question } of builtinScenarios.values()) {
+    const [, said = '', next = ''] = new RegExp(`^${name} \\((.*)\\)\n  (.*)$`, 'm').exec(stdout) ?? [];
+    assert.equal(said.startsWith('headline, '), headlineScenarios.includes(name));
+    assert.equal(next, question);
+  }
   for (const format of ['codex', 'tracelab', 'kv-cache-tester', 'swe-agent', 'messages'])
     assert.match(stdout, new RegExp(`^  ${format} `, 'm'));
 });
@@ -71,10 +74,22 @@ test('show prints a rollout turn by turn, of a built-in scenario or a trace', as
   assert.match(trace.stdout, /2 turns, 1 call; /);
 });
 
+test('show tells where the user asks again, and what is compacted', async () => {
+  const support = await scenarios('show', 'support', '--rollout', '3');
+  assert.equal(support.code, 0);
+  assert.match(support.stdout, /│ 22 +│ +227 │ +4,961 │ +201 │ +0 │ +– │ +│/);
+  assert.match(support.stdout, /│ 21 +│ +26 │ .*│ +user │/);
+  assert.match(support.stdout, /9 requests of the user, 22 turns, 13 calls; 2,734 tokens in, 2,428 out/);
+  const session = await scenarios('show', 'session', '--rollout', '9');
+  assert.match(session.stdout, /│ +user after [\d,.]+ s(?:, other model)? │/);
+  const long = await scenarios('show', 'long');
+  assert.match(long.stdout, /Compacted before a turn that would begin above 90,000 tokens/);
+});
+
 test('show refuses what is no scenario, and a rollout that is not there', async (t) => {
   const path = folder(t, broken);
   for (const [words, sentence] of [
-    [['no-such'], /no-such: neither a file nor one of terminal, claim-regime, single\n$/],
+    [['no-such'], /no-such: neither a file nor one of terminal, coding-replay, .*, session\n$/],
     [[join(path, 'bell.json'), '--rollout', '3'], /--rollout: expected 0 to 0, got 3\n$/],
     [[join(path, 'notes.txt')], /notes\.txt: line 1: expected JSON/],
   ] as const) {

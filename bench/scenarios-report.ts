@@ -2,7 +2,10 @@
 import {
   builtinScenarios,
   expectedTokens,
+  headlineScenarios,
+  requestsOf,
   traceFormats,
+  type FollowUp,
   type ReadFile,
   type Rollout,
   type Scenario,
@@ -21,40 +24,81 @@ function milliseconds(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: value < 100 ? 1 : 0 });
 }
 
+function sourceOf({ rollouts, drawn }: Scenario, headline: boolean): string {
+  const kind = rollouts === undefined ? 'drawn' : amount(rollouts.length, 'rollout');
+  return [
+    ...(headline ? ['headline'] : []),
+    kind,
+    ...(drawn?.follow_ups !== undefined ||
+    rollouts?.some((rollout) => rollout.follow_ups !== undefined) === true
+      ? ['several requests of the user']
+      : []),
+  ].join(', ');
+}
+
 /** Every built-in scenario with its question, and what can be imported. */
 export function listText(): string {
   return [
-    ...Array.from(builtinScenarios.values(), ({ name, question }) => `${name}\n  ${question}`),
+    ...Array.from(builtinScenarios.values(), (scenario) => {
+      const { name, question } = scenario;
+      return `${name} (${sourceOf(scenario, headlineScenarios.includes(name))})\n  ${question}`;
+    }),
+    '',
+    'Headline scenarios are rollouts that happened, each carried in whole.',
     '',
     'Traces that "scenarios import" and "scenarios check" read:',
     ...traceFormats.map(({ name, from }) => `  ${name.padEnd(16)} ${from}`),
   ].join('\n');
 }
 
-/** A rollout turn by turn. What a turn reads anew is the first message, or the outputs of the turn before. */
-export function rolloutText(rollout: Rollout): string {
-  let read = rollout.context_tokens;
+/** Where a follow-up begins. */
+function beginsText({ pause_ms, model_change }: FollowUp): string {
+  const pause = pause_ms > 0 ? ` after ${milliseconds(pause_ms / 1000)} s` : '';
+  return `user${pause}${model_change ? ', other model' : ''}`;
+}
+
+/** A row for each turn. What a turn reads anew is a message of the user, or the outputs of the turn before. */
+function turnRows(requests: readonly FollowUp[]): string[][] {
+  let read = 0;
   let context = 0;
-  const rows = rollout.turns.map(({ output_tokens, calls }, index) => {
-    context += read;
-    const written = calls.reduce((sum, call) => sum + call.arguments_tokens, output_tokens);
-    const row = [
-      String(index + 1),
-      whole(read),
-      whole(context),
-      whole(written),
-      String(calls.length),
-      calls.length === 0 ? '–' : milliseconds(Math.max(...calls.map(({ tool_ms }) => tool_ms))),
-    ];
-    context += written;
-    read = calls.reduce((sum, call) => sum + call.output_tokens, 0);
-    return row;
+  let number = 0;
+  return requests.flatMap((request) => {
+    read += request.context_tokens;
+    return request.turns.map(({ output_tokens, calls }, index) => {
+      context += read;
+      const written = calls.reduce((sum, call) => sum + call.arguments_tokens, output_tokens);
+      const row = [
+        String(++number),
+        whole(read),
+        whole(context),
+        whole(written),
+        String(calls.length),
+        calls.length === 0 ? '–' : milliseconds(Math.max(...calls.map(({ tool_ms }) => tool_ms))),
+        index === 0 ? beginsText(request) : '',
+      ];
+      context += written;
+      read = calls.reduce((sum, call) => sum + call.output_tokens, 0);
+      return row;
+    });
   });
-  const totals = expectedTokens(rollout);
-  const { turns, calls, inputTokens, outputTokens, toolMs, toolMsSum } = totals;
+}
+
+/** A rollout turn by turn, as if nothing was ever compacted. */
+export function rolloutText(rollout: Rollout): string {
+  const requests = requestsOf(rollout);
+  const head = ['turn', 'tokens in', 'context', 'tokens out', 'calls', 'slowest tool ms'];
+  const rows = turnRows(requests);
+  const several = requests.length > 1;
+  const { turns, calls, inputTokens, outputTokens, toolMs, toolMsSum } = expectedTokens(rollout);
   return [
-    plain(['turn', 'tokens in', 'context', 'tokens out', 'calls', 'slowest tool ms'], rows),
-    `${amount(turns, 'turn')}, ${amount(calls, 'call')}; ${whole(inputTokens)} tokens in, ${whole(outputTokens)} out; tools ` +
+    several
+      ? plain([...head, 'begins'], rows)
+      : plain(
+          head,
+          rows.map((row) => row.slice(0, head.length)),
+        ),
+    `${several ? `${amount(requests.length, 'request')} of the user, ` : ''}${amount(turns, 'turn')}, ` +
+      `${amount(calls, 'call')}; ${whole(inputTokens)} tokens in, ${whole(outputTokens)} out; tools ` +
       `${milliseconds(toolMs)} ms when the calls of a turn run in parallel, ${milliseconds(toolMsSum)} ms one by one.`,
   ].join('\n');
 }
@@ -63,11 +107,17 @@ export function rolloutText(rollout: Rollout): string {
 export function scenarioText(scenario: Scenario, number: number, rollout: Rollout): string {
   const { name, question, source, instructions_tokens, tools_count, tools_bytes, rollouts } = scenario;
   const of = rollouts === undefined ? 'drawn' : `of ${rollouts.length}`;
+  const { compact_threshold_tokens } = scenario;
   return [
     `${name}: ${question}`,
     `Source: ${source}`,
     `In every context besides: instructions of ${whole(instructions_tokens)} tokens, ${amount(tools_count, 'tool')} of ` +
       `${whole(tools_bytes)} bytes.`,
+    ...(compact_threshold_tokens === undefined
+      ? []
+      : [
+          `Compacted before a turn that would begin above ${whole(compact_threshold_tokens)} tokens; the table is as if not.`,
+        ]),
     '',
     `Rollout ${number} (${of})${rollout.label === undefined ? '' : `: ${rollout.label}`}`,
     rolloutText(rollout),

@@ -5,7 +5,13 @@ import { Command, Option } from 'commander';
 import { pino } from 'pino';
 
 import { demoScript, scriptedSampler, systemClock, upstreamSampler, type Sampler } from '../engine/index.js';
-import { builtinScenarios, loadScenario, scenarioModel } from '../scenarios/index.js';
+import {
+  builtinScenarios,
+  loadScenario,
+  otherModelName,
+  scenarioModel,
+  scenarioModelName,
+} from '../scenarios/index.js';
 import {
   DesignRegistry,
   openRecording,
@@ -199,7 +205,10 @@ async function run(words: ServeWords): Promise<void> {
     transport: words.transport,
     defaultDesign: words.defaultDesign,
     sockets: words.sockets,
-    models: [words.upstreamModel ?? (words.scenarios === true ? 'scenario' : 'demo')],
+    models:
+      words.upstreamModel === undefined && words.scenarios === true
+        ? [scenarioModelName, otherModelName]
+        : [words.upstreamModel ?? 'demo'],
     record: recording === null ? undefined : { lines: recording, text: words.recordText ?? false },
     log: pino({ base: null, level: words.logLevel }, pino.destination({ fd: 2, sync: true })),
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { builtinScenarios } from './builtin.js';
-import { expectedTokens, rolloutOf } from './generate.js';
+import { expectedTokens, requestsOf, rolloutOf, turnsOf } from './generate.js';
 import { draw, generatorFor } from './random.js';
 import type { Scenario } from './scenario.js';
 
@@ -123,4 +123,48 @@ test('the calls of a turn run in parallel, so the client waits for the slowest',
   assert.equal(totals.toolMs, 4);
   assert.equal(totals.toolMsSum, 7);
   assert.equal(totals.replayedTokens, 100 + 131);
+});
+
+test('the totals of a conversation are those of all its requests, without what its user thinks', () => {
+  const call = { arguments_tokens: 5, output_tokens: 10, tool_ms: 3 };
+  const totals = expectedTokens({
+    context_tokens: 100,
+    turns: [{ output_tokens: 2, calls: [] }],
+    follow_ups: [
+      {
+        pause_ms: 60_000,
+        model_change: false,
+        context_tokens: 7,
+        turns: [
+          { output_tokens: 1, calls: [call] },
+          { output_tokens: 4, calls: [] },
+        ],
+      },
+    ],
+  });
+  assert.deepEqual(totals, {
+    turns: 3,
+    calls: 1,
+    inputTokens: 117,
+    outputTokens: 12,
+    replayedTokens: 100 + 109 + 125,
+    toolMs: 3,
+    toolMsSum: 3,
+  });
+});
+
+test('session draws several requests, some for the other model, and pauses between them', () => {
+  const drawn = Array.from({ length: 100 }, (_, index) => rolloutOf(builtin('session'), 1, index));
+  for (const rollout of drawn) {
+    const requests = requestsOf(rollout);
+    assert.ok(requests.length >= 2 && requests.length <= 6);
+    assert.ok(requests.slice(1).every(({ pause_ms }) => pause_ms >= 9000));
+    assert.equal(
+      turnsOf(rollout).length,
+      requests.reduce((sum, { turns }) => sum + turns.length, 0),
+    );
+  }
+  const followUps = drawn.flatMap(({ follow_ups = [] }) => follow_ups);
+  const changes = followUps.filter(({ model_change }) => model_change).length;
+  assert.ok(changes > 0.15 * followUps.length && changes < 0.35 * followUps.length);
 });

@@ -1,6 +1,8 @@
 /** From a scenario to its rollouts: (scenario, seed, index) names one rollout, the same on every machine. */
+import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
+
 import { draw, drawOrder, generatorFor, type Draw, type RandomGenerator } from './random.js';
-import type { Drawn, Rollout, Scenario, Turn } from './scenario.js';
+import type { Drawn, FollowUp, Rollout, Scenario, Turn } from './scenario.js';
 import { argumentsTokensMin } from './text.js';
 
 function whole(from: Draw, min: number, random: RandomGenerator): number {
@@ -18,15 +20,31 @@ function drawTurn(drawn: Drawn, random: RandomGenerator): Turn {
   };
 }
 
+function drawTurns(drawn: Drawn, count: number, random: RandomGenerator): Turn[] {
+  return [
+    ...Array.from({ length: count - 1 }, () => drawTurn(drawn, random)),
+    { output_tokens: whole(drawn.final_output_tokens, 1, random), calls: [] },
+  ];
+}
+
+function drawFollowUps(drawn: Drawn, random: RandomGenerator): FollowUp[] {
+  const { follow_ups } = drawn;
+  if (follow_ups === undefined) return [];
+  const { count, pause_ms, context_tokens, model_change_share } = follow_ups;
+  return Array.from({ length: whole(count, 0, random) }, () => ({
+    pause_ms: whole(pause_ms, 0, random),
+    model_change: uniformFloat64(random) < model_change_share,
+    context_tokens: whole(context_tokens, 1, random),
+    turns: drawTurns(drawn, whole(drawn.turns, 1, random), random),
+  }));
+}
+
 function drawRollout(drawn: Drawn, random: RandomGenerator): Rollout {
-  const turns = whole(drawn.turns, 1, random);
-  return {
-    context_tokens: whole(drawn.context_tokens, 1, random),
-    turns: [
-      ...Array.from({ length: turns - 1 }, () => drawTurn(drawn, random)),
-      { output_tokens: whole(drawn.final_output_tokens, 1, random), calls: [] },
-    ],
-  };
+  const turnsCount = whole(drawn.turns, 1, random);
+  const context_tokens = whole(drawn.context_tokens, 1, random);
+  const first = { context_tokens, turns: drawTurns(drawn, turnsCount, random) };
+  const follow_ups = drawFollowUps(drawn, random);
+  return follow_ups.length === 0 ? first : { ...first, follow_ups };
 }
 
 /** The order of a scenario's rollouts under the seed that was asked for last. */
@@ -58,15 +76,31 @@ export function rolloutOf(scenario: Scenario, seed: number, index: number): Roll
   return drawRollout(scenario.drawn, generatorFor('rollout', scenario.name, seed, index));
 }
 
+/** The user's requests, in order: the first, then the follow-ups. */
+export function requestsOf(rollout: Rollout): FollowUp[] {
+  const { context_tokens, context_text, turns, follow_ups = [] } = rollout;
+  const first = { pause_ms: 0, model_change: false, context_tokens, turns };
+  return [context_text === undefined ? first : { ...first, context_text }, ...follow_ups];
+}
+
+/** The turns of all requests, in order: turn n (from 1) of the conversation is the n-th of them. */
+export function turnsOf(rollout: Rollout): readonly Turn[] {
+  const { turns, follow_ups } = rollout;
+  return follow_ups === undefined ? turns : [...turns, ...follow_ups.flatMap((next) => next.turns)];
+}
+
 /** What a rollout amounts to, without instructions, tools and the few control tokens around each item. */
 export interface RolloutTotals {
   readonly turns: number;
   readonly calls: number;
-  /** Tokens that enter the context from the client, each counted once: the first message and all tool outputs. */
+  /** Tokens that enter the context from the client, each counted once: the user's messages and all tool outputs. */
   readonly inputTokens: number;
   /** Tokens the model writes: messages and arguments. */
   readonly outputTokens: number;
-  /** The context of each turn, added up: what a design that resends everything makes the server read. */
+  /**
+   * The context of each turn, added up, as if nothing was ever compacted: what a design that resends everything makes the
+   * server read.
+   */
   readonly replayedTokens: number;
   /** Milliseconds a client waits for tools when the calls of a turn run in parallel: each turn's slowest call. */
   readonly toolMs: number;
@@ -74,25 +108,30 @@ export interface RolloutTotals {
   readonly toolMsSum: number;
 }
 
+/** Of all requests; what the user thinks in between is no part of it. */
 export function expectedTokens(rollout: Rollout): RolloutTotals {
   let calls = 0;
-  let inputTokens = rollout.context_tokens;
+  let inputTokens = 0;
   let outputTokens = 0;
   let replayedTokens = 0;
   let toolMs = 0;
   let toolMsSum = 0;
-  for (const turn of rollout.turns) {
-    replayedTokens += inputTokens + outputTokens;
-    outputTokens += turn.output_tokens;
-    let slowestMs = 0;
-    for (const call of turn.calls) {
-      calls++;
-      outputTokens += call.arguments_tokens;
-      inputTokens += call.output_tokens;
-      toolMsSum += call.tool_ms;
-      slowestMs = Math.max(slowestMs, call.tool_ms);
+  for (const request of requestsOf(rollout)) {
+    inputTokens += request.context_tokens;
+    for (const turn of request.turns) {
+      replayedTokens += inputTokens + outputTokens;
+      outputTokens += turn.output_tokens;
+      let slowestMs = 0;
+      for (const call of turn.calls) {
+        calls++;
+        outputTokens += call.arguments_tokens;
+        inputTokens += call.output_tokens;
+        toolMsSum += call.tool_ms;
+        slowestMs = Math.max(slowestMs, call.tool_ms);
+      }
+      toolMs += slowestMs;
     }
-    toolMs += slowestMs;
   }
-  return { turns: rollout.turns.length, calls, inputTokens, outputTokens, replayedTokens, toolMs, toolMsSum };
+  const turns = turnsOf(rollout).length;
+  return { turns, calls, inputTokens, outputTokens, replayedTokens, toolMs, toolMsSum };
 }

@@ -1,7 +1,7 @@
 /** What an agent does: scenarios, their rollouts, and both sides that play them. */
-export { builtinScenarios } from './builtin.js';
+export { builtinScenarios, headlineScenarios } from './builtin.js';
 export { generatorFor, type Draw } from './random.js';
-export { expectedTokens, rolloutOf, type RolloutTotals } from './generate.js';
+export { expectedTokens, requestsOf, rolloutOf, turnsOf, type RolloutTotals } from './generate.js';
 export { TraceError } from './import/document.js';
 export {
   filesAt,
@@ -14,8 +14,11 @@ export {
 export { gapNotes, gapsOf, scenarioOf } from './import/merge.js';
 export type { CountTokens, Gaps, Session, TraceFormat } from './import/session.js';
 export { scenarioModel, scenarioScript, type ScenarioModelOptions } from './model.js';
+export { playRollout } from './play.js';
 export {
+  otherModelName,
   rolloutRequest,
+  rolloutRequests,
   scenarioModelName,
   toolOutputs,
   type OutputFor,
@@ -28,6 +31,7 @@ export {
   ScenarioError,
   type Call,
   type Drawn,
+  type FollowUp,
   type KeptText,
   type Rollout,
   type Scenario,

@@ -5,7 +5,7 @@ import type { ScriptItem, ScriptTurn } from '../engine/samplers/script.js';
 import { scriptedSampler, type ScriptedOptions, type ScriptedSampler } from '../engine/samplers/scripted.js';
 import { builtinScenarios } from './builtin.js';
 import { textGenerator, toolName, type RolloutKey } from './content.js';
-import { rolloutOf } from './generate.js';
+import { rolloutOf, turnsOf } from './generate.js';
 import type { RandomGenerator } from './random.js';
 import type { Scenario, Turn } from './scenario.js';
 import { encoded, jsonArguments, textOf, wordText, type CountedText } from './text.js';
@@ -52,7 +52,7 @@ function messageOf({ output_tokens, text }: Turn, random: RandomGenerator): Coun
 /** One turn (from 1) as the model writes it: a message, where it has one, then its calls. */
 function turnOf(key: RolloutKey, turn: number): ScriptTurn {
   const { scenario, seed, index } = key;
-  const { turns } = rolloutOf(scenario, seed, index);
+  const turns = turnsOf(rolloutOf(scenario, seed, index));
   const planned = turns[turn - 1];
   if (planned === undefined)
     throw new ProtocolError(
@@ -122,6 +122,8 @@ export function scenarioScript(
 }
 
 export interface ScenarioModelOptions extends Omit<ScriptedOptions, 'script'> {
+  /** Default 1,000,000: rollouts of `coding-replay` read up to half of that. */
+  readonly contextTokensMax?: number;
   /** What it can play, by name: by default the built-in scenarios, and nothing else where this is given. */
   readonly scenarios?: ReadonlyMap<string, Scenario>;
 }
@@ -131,5 +133,5 @@ export interface ScenarioModelOptions extends Omit<ScriptedOptions, 'script'> {
  * rollout, or where the rollout has no more turns.
  */
 export function scenarioModel({ scenarios, ...speed }: ScenarioModelOptions): ScriptedSampler {
-  return scriptedSampler({ ...speed, script: scenarioScript(scenarios) });
+  return scriptedSampler({ contextTokensMax: 1_000_000, ...speed, script: scenarioScript(scenarios) });
 }

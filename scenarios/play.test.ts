@@ -10,7 +10,7 @@ import { VirtualClock } from '../engine/clock.js';
 import { Transcript, type Entry } from '../engine/transcript.js';
 import { builtinScenarios } from './builtin.js';
 import { example } from './example.js';
-import { rolloutOf } from './generate.js';
+import { requestsOf, rolloutOf, turnsOf } from './generate.js';
 import { scenarioModel, scenarioScript } from './model.js';
 import { rolloutRequest, toolOutputs } from './request.js';
 import type { Scenario } from './scenario.js';
@@ -35,6 +35,7 @@ function turnRequest(transcript: Transcript): TurnRequest {
 
 const none = new Uint32Array();
 const asked: Entry = { item: { type: 'message', role: 'user', content: 'x' }, tokens: none };
+const said: Entry = { item: { type: 'message', role: 'assistant', content: 'x' }, tokens: none };
 
 /** What a turn leaves in a transcript: its items, then an output for each call. */
 function entriesOf(turn: ScriptTurn, number: number): Entry[] {
@@ -52,18 +53,21 @@ function entriesOf(turn: ScriptTurn, number: number): Entry[] {
   return [...calls, ...outputs];
 }
 
-/** Plays a rollout to its end, as a server would: all turns, by the transcript alone. */
+/** Plays a rollout to its end, as a server would: all turns of all requests, by the transcript alone. */
 function play(scenario: Scenario, seed: number, index: number): ScriptTurn[] {
   const script = scenarioScript();
   const opening = openingOf({ ...rolloutRequest(scenario, seed, index).metadata });
+  const rollout = rolloutOf(scenario, seed, index);
   const turns: ScriptTurn[] = [];
+  let requests = 0;
   let transcript = Transcript.empty.extend([asked]);
   for (;;) {
     const turn = script(turnRequest(transcript), opening);
     turns.push(turn);
     const entries = entriesOf(turn, turns.length);
-    if (entries.length === 0) return turns;
-    transcript = transcript.extend(entries);
+    const answered = entries.length === 0;
+    if (answered && ++requests === requestsOf(rollout).length) return turns;
+    transcript = transcript.extend(answered ? [said, asked] : entries);
   }
 }
 
@@ -72,7 +76,7 @@ test('model and client agree on the calls of every turn', () => {
     for (const index of [0, 1, 2]) {
       const outputFor = toolOutputs(scenario, 1, index);
       const turns = play(scenario, 1, index);
-      assert.equal(turns.length, rolloutOf(scenario, 1, index).turns.length);
+      assert.equal(turns.length, turnsOf(rolloutOf(scenario, 1, index)).length);
       for (const [number, turn] of turns.entries()) {
         const calls = turn.items.filter(({ type }) => type === 'function_call').length;
         for (let call = 0; call < calls; call++) assert.ok(outputFor(number + 1, call).text.length > 0);

@@ -132,3 +132,19 @@ test('a file is loaded, and its faults name its path', async () => {
     await rm(folder, { recursive: true });
   }
 });
+
+test('a follow-up is held against the rules of a first request, and thinks no time unless it says so', () => {
+  const following = (...follow_ups: unknown[]): unknown => ({
+    ...valid,
+    rollouts: [{ context_tokens: 1, turns: [{ output_tokens: 1 }], follow_ups }],
+  });
+  const next = { context_tokens: 2, turns: [{ output_tokens: 3 }] };
+  assert.deepEqual(parseScenario(following(next)).rollouts?.[0]?.follow_ups, [
+    { ...next, pause_ms: 0, model_change: false, turns: [{ output_tokens: 3, calls: [] }] },
+  ]);
+  assert.equal(
+    complaint(following(next, { ...next, turns: [{ output_tokens: 0, calls: [call] }] })),
+    'file.json: rollouts[0].follow_ups[1].turns[0].calls: the last turn is the final answer and calls nothing\n' +
+      'file.json: rollouts[0].follow_ups[1].turns[0].output_tokens: the final answer needs a token',
+  );
+});

@@ -54,32 +54,52 @@ const turnSchema = z
       });
   });
 
+/** What the user says, and the turns that come of it: the last is an answer and calls nothing. */
+const requestShape = {
+  /** The user's message, which the first turn reads besides what stands in the context already. */
+  context_tokens: z.int().min(1),
+  context_text: keptSchema.optional(),
+  turns: z.array(turnSchema).min(1),
+};
+
+function checkRequest(
+  { turns, context_tokens, context_text }: z.output<z.ZodObject<typeof requestShape>>,
+  context: z.RefinementCtx,
+): void {
+  const fault = (path: PropertyKey[], message: string): void =>
+    context.addIssue({ code: 'custom', path, message });
+  if (context_text !== undefined && context_text.tokens > context_tokens)
+    fault(['context_text'], `expected no more than the ${context_tokens} context_tokens`);
+  turns.forEach(({ calls, output_tokens }, index) => {
+    const last = index === turns.length - 1;
+    if (last && calls.length > 0)
+      fault(['turns', index, 'calls'], 'the last turn is the final answer and calls nothing');
+    if (!last && calls.length === 0)
+      fault(['turns', index, 'calls'], 'every turn before the last needs a call');
+    if (last && output_tokens === 0)
+      fault(['turns', index, 'output_tokens'], 'the final answer needs a token');
+  });
+}
+
+/** A further request of the user on the same conversation: its turns read all that was said before. */
+const followUpSchema = z
+  .strictObject({
+    /** How long the user thinks after the answer before. No measured time holds it. */
+    pause_ms: milliseconds.default(0),
+    /** Whether it is sent to the other model, which has read nothing of the conversation yet. */
+    model_change: z.boolean().default(false),
+    ...requestShape,
+  })
+  .superRefine(checkRequest);
+
 const rolloutSchema = z
   .strictObject({
     /** For tables and for grouping, such as the name of the task. Nothing depends on it. */
     label: z.string().min(1).optional(),
-    /** The user's first message, which the first turn reads besides instructions and tools. */
-    context_tokens: z.int().min(1),
-    context_text: keptSchema.optional(),
-    turns: z.array(turnSchema).min(1),
+    ...requestShape,
+    follow_ups: z.array(followUpSchema).optional(),
   })
-  .superRefine(({ turns, context_tokens, context_text }, context) => {
-    if (context_text !== undefined && context_text.tokens > context_tokens)
-      context.addIssue({
-        code: 'custom',
-        path: ['context_text'],
-        message: `expected no more than the ${context_tokens} context_tokens`,
-      });
-    turns.forEach((turn, index) => {
-      const last = index === turns.length - 1;
-      const fault = (field: string, message: string): void =>
-        context.addIssue({ code: 'custom', path: ['turns', index, field], message });
-      if (last && turn.calls.length > 0)
-        fault('calls', 'the last turn is the final answer and calls nothing');
-      if (!last && turn.calls.length === 0) fault('calls', 'every turn before the last needs a call');
-      if (last && turn.output_tokens === 0) fault('output_tokens', 'the final answer needs a token');
-    });
-  });
+  .superRefine(checkRequest);
 
 const ascending = (numbers: readonly number[]): boolean =>
   numbers.every((value, index) => index === 0 || value >= (numbers[index - 1] ?? value));
@@ -117,6 +137,16 @@ const drawnSchema = z.strictObject({
   arguments_tokens: drawSchema,
   tool_ms: drawSchema,
   tool_output_tokens: drawSchema,
+  /** Further requests of the user; their turns are drawn as those of the first. */
+  follow_ups: z
+    .strictObject({
+      count: drawSchema,
+      pause_ms: drawSchema.default(0),
+      context_tokens: drawSchema,
+      /** How many of them, from 0 to 1, go to the other model. */
+      model_change_share: z.number().min(0).max(1).default(0),
+    })
+    .optional(),
 });
 
 const scenarioSchema = z
@@ -132,6 +162,11 @@ const scenarioSchema = z
     tools_count: z.int().min(1).max(128),
     /** About how many bytes the JSON of the tools array has. */
     tools_bytes: z.int(),
+    /**
+     * Above this many tokens a context is compacted before its next turn: what was said becomes a summary, all but the
+     * newest turn. Sent as `context_management`. Default: never.
+     */
+    compact_threshold_tokens: z.int().min(1).optional(),
     /** Given rollouts. A seed puts them in an order of its own; all of them come before any comes again. */
     rollouts: z.array(rolloutSchema).min(1).optional(),
     /** Or the distributions that rollouts are drawn from. */
@@ -151,6 +186,7 @@ export type KeptText = z.output<typeof keptSchema>;
 export type Drawn = z.output<typeof drawnSchema>;
 export type Call = z.output<typeof callSchema>;
 export type Turn = z.output<typeof turnSchema>;
+export type FollowUp = z.output<typeof followUpSchema>;
 export type Rollout = z.output<typeof rolloutSchema>;
 export type Scenario = z.output<typeof scenarioSchema>;
 
