@@ -19,6 +19,7 @@ import * as sockets from './proofs/sockets.js';
 import * as streams from './proofs/streams.js';
 import * as suspended from './proofs/suspended.js';
 import * as turnCost from './proofs/turn-cost.js';
+import * as virtual from './proofs/virtual.js';
 
 type Told = (line: string) => void;
 
@@ -78,6 +79,7 @@ const proofs: readonly Proof[] = [
     network,
   ),
   proof('streams', 'whether 64 streams of 1,000 tokens/s hold their rate', streams),
+  proof('virtual', 'how many rollouts of 21 turns a second virtual time plays', virtual),
 ];
 
 function chosen(names: readonly string[]): readonly Proof[] {

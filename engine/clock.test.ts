@@ -197,6 +197,20 @@ test('all that a virtual timer made runnable runs before the next one, breathing
   assert.deepEqual(order, ['one woke', 'one breathed', 'one ended', 'two woke', 'two breathed', 'two ended']);
 });
 
+test('a virtual clock that settles for one turn of the loop still waits for whoever breathes', async () => {
+  const order: string[] = [];
+  const clock = new VirtualClock({ settleRounds: 1 });
+  const work = async (name: string) => {
+    await clock.sleep(10, forever);
+    for (let step = 0; step < 20; step++) await clock.breathe();
+    order.push(`${name} breathed`);
+  };
+  const both = [work('one'), work('two')];
+  await clock.advance(10);
+  assert.deepEqual(order, ['one breathed', 'two breathed']);
+  await Promise.all(both);
+});
+
 test('a virtual timer can unset another that is due at the same time', async () => {
   const clock = new VirtualClock();
   const order: string[] = [];

@@ -23,7 +23,11 @@ export class RolloutEnd extends Error {
   readonly outcome: Outcome;
 
   constructor(outcome: Outcome) {
+    // Every Response ends with one and nobody reads where it was made, so no stack is walked for it.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(`the rollout ended: ${outcome.status}`);
+    Error.stackTraceLimit = stackTraceLimit;
     this.outcome = outcome;
   }
 }

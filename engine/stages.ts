@@ -161,7 +161,8 @@ export class Receipts {
 
   /** Sums over all receipts, kept or not. */
   get runs(): StageRuns {
-    const runs = structuredClone(this.#older ?? {});
+    const runs: StageRuns = {};
+    for (const [key, tally] of Object.entries(this.#older ?? {})) runs[key] = { ...tally };
     for (const receipt of this.newest) count(runs, receipt);
     return runs;
   }

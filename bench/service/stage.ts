@@ -82,6 +82,10 @@ function tokensOf(obligation: Obligation, phase: Passage['phase'], reading: Read
   return reading.fresh + (phase === 'pre' ? share * reading.history : 0);
 }
 
+/** What each piece of work is called among the obligations: put together for each passage, it would be hashed each time. */
+const keysOf = (phase: Passage['phase']) => moduleNames.map((module) => obligationKey(phase, module));
+const keys = { pre: keysOf('pre'), append: keysOf('append'), post: keysOf('post') } as const;
+
 const nothing: Cost = { wait_ms: 0, cpu_ms: 0, us_per_token: 0 };
 
 function costOf({ full, cached = nothing }: ModuleCosts, obligation: Obligation): Cost {
@@ -147,10 +151,11 @@ export class Service {
     const { phase, obligations, responseId } = passage;
     const reading = readingOf(passage);
     let aheadMs = this.#aheadMs(passage);
-    return moduleNames.flatMap((module) => {
+    return moduleNames.flatMap((module, at) => {
       const costs = profile.modules[module];
-      const obligation = obligations[obligationKey(phase, module)] ?? 'absent';
-      if (costs === undefined || obligation === 'absent' || !chosen(obligation)) return [];
+      if (costs === undefined) return [];
+      const obligation = obligations[keys[phase][at] ?? ''] ?? 'absent';
+      if (obligation === 'absent' || !chosen(obligation)) return [];
       const cost = costOf(costs, obligation);
       const tokens = tokensOf(obligation, phase, reading, profile.history_share);
       const waitMs = this.#drawn(cost, passage, module, reading.turns) + (tokens * cost.us_per_token) / 1000;

@@ -30,10 +30,18 @@ export interface VirtualArm {
   readonly earlyReturn: boolean;
 }
 
+const made = new WeakMap<VirtualArm['work'], readonly [begins: Obligations, goesOn: Obligations]>();
+
 /** The engine's obligations of a Response that begins with a user's request, or goes on with one. */
 export function obligationsFor({ work }: VirtualArm, goesOn: boolean): Obligations {
-  const pre = goesOn ? work.later : work.first;
-  return obligationsOf({ pre, append: work.later, post: work.end });
+  let both = made.get(work);
+  if (both === undefined) {
+    const { first, later, end } = work;
+    const from = (pre: Bound): Obligations => obligationsOf({ pre, append: later, post: end });
+    both = [from(first), from(later)];
+    made.set(work, both);
+  }
+  return both[goesOn ? 1 : 0];
 }
 
 const socket = { first: createWork, later: createWork, end: endWorkOverlapped } as const;

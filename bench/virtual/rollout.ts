@@ -52,6 +52,11 @@ export interface VirtualCell {
   readonly cold: boolean;
   /** By arm; what the machine takes for nothing where an arm is not named. */
   readonly machine?: Readonly<Record<string, MachineCosts>>;
+  /**
+   * Turns of the event loop after each timer. Default 1: nothing in here takes turns but `breathe`, so one lets as much
+   * settle as three.
+   */
+  readonly settleRounds?: number;
   readonly onWork?: (work: Work & { readonly at: number }) => void;
 }
 
@@ -70,7 +75,7 @@ export interface PlayedRollout {
 type TurnEnd = Extract<LogEntry, { type: 'response.done' | 'response.settled' }>;
 
 class Played {
-  readonly clock = new VirtualClock();
+  readonly clock: VirtualClock;
   readonly #cell: VirtualCell;
   readonly #arm: VirtualArm;
   readonly #engine: Engine;
@@ -89,7 +94,8 @@ class Played {
     this.#arm = arm;
     this.#rollout = rollout;
     this.#name = String(index);
-    const { clock } = this;
+    const clock = new VirtualClock({ settleRounds: cell.settleRounds ?? 1 });
+    this.clock = clock;
     const { profile, decodeTokensPerSecond, prefillTokensPerSecond, session, toolScale } = cell;
     const { admit_ms, resume_ms } = profile.admission;
     const service = new Service({
@@ -220,8 +226,9 @@ class Played {
     return request_ms + (us_per_token * tokens) / 1000;
   }
 
+  /** One that goes up by itself has what its wire puts around it, as one that goes up with others has. */
   #earlyArrival({ doneAt, bytes, tokens }: Output): number {
-    const up = requestBytes(this.#cell.scenario, 'append', bytes);
+    const up = requestBytes(this.#cell.scenario, this.#arm.wire, bytes);
     return doneAt + uploadMs(this.#cell.network, up) + this.#machineMs(tokens);
   }
 
