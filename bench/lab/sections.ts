@@ -58,11 +58,17 @@ export interface FrontierSection {
   readonly tokens_per_second: number;
   readonly rtt_ms: number;
   readonly tool_scale: number;
+  /** Whether a window that was idle starts small again: then a create waits a round trip or more for its own bytes. */
+  readonly restarts_after_idle: boolean;
+  readonly rollouts: number;
   readonly points: readonly {
     readonly residual_ms: number;
     readonly admission_ms: number;
+    /** End to end per turn of the shipped design. */
+    readonly chain_ms_per_turn: number;
     readonly ms_per_turn: number;
     readonly relative: number;
+    readonly relative_at_true_tool_time: number;
   }[];
   /** The residual from which the gain passes 5 % at no difference in admission; null where none on the axis does. */
   readonly threshold_ms: number | null;
@@ -73,12 +79,16 @@ export interface FactorSection {
   readonly profile: string;
   readonly tokens_per_second: number;
   readonly rtt_ms: number;
+  readonly restarts_after_idle: boolean;
   readonly rollouts: number;
   /** Every combination of the switches, by the names of those that are on. */
   readonly cells: readonly { readonly on: readonly string[]; readonly ms_per_turn: number }[];
   /** One change after the other, from the first shape to the prototype. */
   readonly ladder: readonly { readonly step: string; readonly ms_per_turn: number }[];
-  /** Of the whole gain per turn, what each switch gives, averaged over every order in which they can be set. */
+  /**
+   * Of the whole gain per turn, what each switch gives, averaged over every order in which they can be set. Milliseconds
+   * saved: positive where the switch makes it faster.
+   */
   readonly shapley: readonly {
     readonly factor: string;
     readonly ms_per_turn: number;
@@ -86,7 +96,7 @@ export interface FactorSection {
     /** What it gives when it is the only change to the shipped design. */
     readonly alone_ms_per_turn: number;
   }[];
-  /** Work done ahead, while the tools run: what it gives the shipped design, and its share of the gain. */
+  /** Work done ahead, while the tools run: what it saves the shipped design, and its share of the whole gain. */
   readonly ahead: { readonly ms_per_turn: number; readonly share: number };
 }
 

@@ -126,6 +126,7 @@ export async function factorSection(cell: VirtualCell, options: SweepOptions = {
     profile: cell.profile.name,
     tokens_per_second: cell.decodeTokensPerSecond,
     rtt_ms: cell.network.rttMs,
+    restarts_after_idle: cell.network.restartsAfterIdle,
     rollouts: numbers.length,
     cells: cells.map((ms_per_turn, mask) => ({ on: namesOf(mask), ms_per_turn })),
     ladder: connection === 'kept' ? [newEachTurn, ...steps] : steps,
