@@ -19,8 +19,11 @@ export function generatorFor(...labels: readonly (string | number)[]): RandomGen
 
 /** A constant as it is; a table by inverse CDF, straight lines between its percentiles. */
 export function draw(from: Draw, random: RandomGenerator): number {
-  if (typeof from === 'number') return from;
-  const percentile = 100 * uniformFloat64(random);
+  return typeof from === 'number' ? from : valueAt(from, 100 * uniformFloat64(random));
+}
+
+/** The value of a table at a percentile from 0 to 100. */
+export function valueAt(from: Exclude<Draw, number>, percentile: number): number {
   const next = from.p.findIndex((p) => p >= percentile);
   const [p0, v0] = [from.p[next - 1], from.v[next - 1]];
   const [p1, v1] = [from.p[next], from.v[next]];

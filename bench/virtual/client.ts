@@ -1,9 +1,9 @@
 /** What a client sees of a rollout in virtual time: it counts and takes times, and decides when it can go on. */
 import type { Item, LogEntry, TurnUsage } from '../../engine/index.js';
-import type { Rollout } from '../../scenarios/index.js';
+import type { Turn as PlannedTurn } from '../../scenarios/index.js';
 import type { MeasuredTurn } from '../measure.js';
 import { itemBytes } from './bytes.js';
-import { countedText } from './counted.js';
+import { bytesPerToken, countedText } from './counted.js';
 
 export type VirtualTurn = Omit<MeasuredTurn, 'bytes_down'>;
 
@@ -50,7 +50,7 @@ function isNamed(item: object): item is { call_id: string; name: string; argumen
 }
 
 export interface VirtualClientParts {
-  readonly turns: Rollout['turns'];
+  readonly turns: readonly PlannedTurn[];
   /** Milliseconds that a server's event takes to the client. */
   readonly downMs: number;
   readonly toolScale: number;
@@ -60,7 +60,7 @@ export interface VirtualClientParts {
 export class VirtualClient {
   readonly turns: VirtualTurn[] = [];
   /** Everything so far, as a client that sends its whole history would send it, and the bytes of that. */
-  readonly history: Item[] = [];
+  readonly history: object[] = [];
   historyBytes = 0;
   historyTokens = 0;
   /** Slowest tool of each turn, added up: as waited for, and as it truly takes. */
@@ -78,7 +78,7 @@ export class VirtualClient {
   }
 
   /** Remembers what went up; `bytes` are those of the item in a request. */
-  sent(item: Item, tokens: number, bytes: number): void {
+  sent(item: object, tokens: number, bytes: number): void {
     this.history.push(item);
     this.historyTokens += tokens;
     this.historyBytes += bytes;
@@ -125,6 +125,10 @@ export class VirtualClient {
   ): Output | null {
     const planned = this.#parts.turns[this.turns.length];
     if (planned === undefined) return null;
+    if (item.type === 'compaction') {
+      this.#compacted(item);
+      return null;
+    }
     if (item.type === 'message') {
       const tokens = planned.output_tokens;
       this.sent(
@@ -151,6 +155,15 @@ export class VirtualClient {
     };
     this.#turn.outputs.push(output);
     return output;
+  }
+
+  /** It stands for everything before it, which a client drops. */
+  #compacted(item: object): void {
+    this.history.length = 0;
+    this.historyTokens = 0;
+    this.historyBytes = 0;
+    const { length } = JSON.stringify(item);
+    this.sent(item, Math.ceil(length / bytesPerToken), length);
   }
 
   #measured(turn: Turn, { held, read, output }: TurnUsage): VirtualTurn {

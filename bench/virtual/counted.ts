@@ -3,7 +3,7 @@
  * token counts and nothing is encoded, sent or kept. A rollout of a scenario becomes a script and a request of such text.
  */
 import type { ScriptItem, ScriptTurn, Tokenizer } from '../../engine/index.js';
-import type { Rollout, Scenario, Turn } from '../../scenarios/index.js';
+import type { Scenario, Turn } from '../../scenarios/index.js';
 
 /** Tokens of the longest text that can be counted: four times the largest context of any built-in scenario. */
 export const countedTokensMax = 4_000_000;
@@ -40,7 +40,7 @@ function scriptTurn({ output_tokens, calls }: Turn): ScriptTurn {
 }
 
 /** What the model writes, turn by turn, through all requests of the rollout. */
-export function countedScript({ turns }: Pick<Rollout, 'turns'>): ScriptTurn[] {
+export function countedScript(turns: readonly Turn[]): ScriptTurn[] {
   return turns.map(scriptTurn);
 }
 
@@ -48,9 +48,10 @@ export function countedScript({ turns }: Pick<Rollout, 'turns'>): ScriptTurn[] {
 export const bytesPerToken = 4.5;
 
 /** Fields of a create that a scenario decides: its tools are one, whose description is as long as theirs together. */
-export function countedRequest({ instructions_tokens, tools_bytes }: Scenario) {
+export function countedRequest({ instructions_tokens, tools_bytes, compact_threshold_tokens }: Scenario) {
+  const compaction = { type: 'compaction' as const, compact_threshold: compact_threshold_tokens };
   return {
-    model: 'scenario',
+    ...(compact_threshold_tokens === undefined ? {} : { context_management: [compaction] }),
     instructions: countedText(instructions_tokens),
     tools: [
       {

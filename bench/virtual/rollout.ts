@@ -4,69 +4,46 @@
  *
  *   V1  The engine, its stages, its samplers and its loop are the ones that serve real clients. Simulated are the
  *       network, the tools, the text, and what the profile costs.
- *   V2  Every rollout has a clock and an engine of its own, so that its times depend on nothing that ran before it.
+ *   V2  `playVirtual` gives every rollout a clock and an engine of its own, so that its times depend on nothing that ran
+ *       before it. Rollouts that are to get in each other's way share a server (capacity.ts).
  *   V3  A time at the client is the time at the server plus half a round trip; nothing else of it is estimated.
  */
 import {
   deferred,
-  Engine,
-  scriptedSampler,
-  VirtualClock,
-  type Item,
   type Kept,
   type LiveResponse,
   type LogEntry,
-  type SessionPolicy,
   type StageRuns,
 } from '../../engine/index.js';
-import { rolloutOf, type Rollout, type Scenario } from '../../scenarios/index.js';
-import { downloadMs, setupMs, setupPerTurnMs, uploadMs, type NetworkModel } from '../network/model.js';
-import { Workers } from '../service/backend.js';
-import type { Profile } from '../service/profile.js';
-import { Service, type Work } from '../service/stage.js';
+import {
+  otherModelName,
+  requestsOf,
+  rolloutOf,
+  scenarioModelName,
+  turnsOf,
+  type Rollout,
+} from '../../scenarios/index.js';
+import { downloadMs, setupMs, setupPerTurnMs, uploadMs } from '../network/model.js';
+import type { Work } from '../service/stage.js';
 import { obligationsFor, type VirtualArm } from './arm.js';
 import { itemBytes, requestBytes } from './bytes.js';
+import type { VirtualCell } from './cell.js';
 import { VirtualClient, type Output, type VirtualTurn } from './client.js';
-import { countedRequest, countedScript, countedText, countedTokenizer } from './counted.js';
+import { countedRequest, countedScript, countedText } from './counted.js';
+import { VirtualServer } from './server.js';
 
-/** What the machine itself takes, measured once and fitted: it is real time that virtual time knows nothing of. */
-export interface MachineCosts {
-  /** Milliseconds of each request after the first, and microseconds of each token in it. */
-  readonly request_ms: number;
-  readonly us_per_token: number;
-}
-
-export interface VirtualCell {
-  readonly scenario: Scenario;
-  readonly seed: number;
-  readonly network: NetworkModel;
-  readonly profile: Profile;
-  /** Tokens the model writes and reads in a second. */
-  readonly decodeTokensPerSecond: number;
-  readonly prefillTokensPerSecond: number;
-  /** True tool time is multiplied by this. */
-  readonly toolScale: number;
-  /** Who keeps the model's state between turns; the same in every design unless this says otherwise. */
-  readonly session: SessionPolicy;
-  /** Opens the connection inside the measured time. */
-  readonly cold: boolean;
-  /** By arm; what the machine takes for nothing where an arm is not named. */
-  readonly machine?: Readonly<Record<string, MachineCosts>>;
-  /**
-   * Turns of the event loop after each timer. Default 1: nothing in here takes turns but `breathe`, so one lets as much
-   * settle as three.
-   */
-  readonly settleRounds?: number;
-  readonly onWork?: (work: Work & { readonly at: number }) => void;
-}
+export type { MachineCosts, VirtualCell } from './cell.js';
 
 /** What one rollout came to, in virtual milliseconds. */
-export interface PlayedRollout {
+export interface RolloutTimes {
   readonly status: string;
   readonly e2e_ms: number;
   readonly tool_ms: number;
   readonly true_tool_ms: number;
   readonly turns: readonly VirtualTurn[];
+}
+
+export interface PlayedRollout extends RolloutTimes {
   readonly stage_runs: StageRuns;
   readonly work: readonly Work[];
 }
@@ -74,80 +51,76 @@ export interface PlayedRollout {
 /** A turn is over: the Response goes on when it is answered, or has ended. */
 type TurnEnd = Extract<LogEntry, { type: 'response.done' | 'response.settled' }>;
 
-class Played {
-  readonly clock: VirtualClock;
+/** Plays one rollout against a server, from when `play` is called. */
+export class Player {
+  readonly #server: VirtualServer;
   readonly #cell: VirtualCell;
   readonly #arm: VirtualArm;
-  readonly #engine: Engine;
   readonly #client: VirtualClient;
   readonly #rollout: Rollout;
-  readonly #work: Work[] = [];
-  readonly #name: string;
-  readonly #never = new AbortController().signal;
+  /** In its requests, and the conversation at the server. */
+  readonly name: string;
+  readonly #signal: AbortSignal;
   /** The Response under way, and its next entry. */
   #response: LiveResponse | null = null;
   #next = 0;
-  #minted = 0;
+  #model = scenarioModelName;
 
-  constructor(cell: VirtualCell, arm: VirtualArm, rollout: Rollout, index: number) {
+  /** Where the signal aborts, the client goes away; what it has running at the server is for others to cancel. */
+  constructor(server: VirtualServer, cell: VirtualCell, arm: VirtualArm, index: number, signal: AbortSignal) {
+    this.#server = server;
     this.#cell = cell;
     this.#arm = arm;
-    this.#rollout = rollout;
-    this.#name = String(index);
-    const clock = new VirtualClock({ settleRounds: cell.settleRounds ?? 1 });
-    this.clock = clock;
-    const { profile, decodeTokensPerSecond, prefillTokensPerSecond, session, toolScale } = cell;
-    const { admit_ms, resume_ms } = profile.admission;
-    const service = new Service({
-      profile,
-      clock,
-      backend: new Workers(clock, Infinity),
-      seed: cell.seed,
-      onWork: (work) => {
-        this.#work.push(work);
-        cell.onWork?.({ ...work, at: clock.now() });
-      },
-    });
-    this.#engine = new Engine({
-      clock,
-      tokenizer: countedTokenizer,
-      rules: [],
-      stages: service.stages,
-      limits: { keepaliveMs: Infinity, samplerStepMsMax: Infinity, suspensionMsMax: Infinity },
-      mintId: (prefix) => `${prefix}_${++this.#minted}`,
-      sampler: scriptedSampler({
-        clock,
-        script: countedScript(rollout),
-        decodeTokensPerSecond,
-        prefillTokensPerSecond,
-        tickMs: Infinity,
-        session,
-        contextTokensMax: Infinity,
-        admission: { admitMs: admit_ms, resumeMs: resume_ms, held: arm.place },
-      }),
-    });
+    this.#rollout = rolloutOf(cell.scenario, cell.seed, index);
+    this.name = String(index);
+    this.#signal = signal;
     this.#client = new VirtualClient({
-      turns: rollout.turns,
+      turns: turnsOf(this.#rollout),
       downMs: downloadMs(cell.network),
-      toolScale,
-      prefillTokensPerSecond,
+      toolScale: cell.toolScale,
+      prefillTokensPerSecond: cell.prefillTokensPerSecond,
     });
   }
 
-  async play(): Promise<PlayedRollout> {
+  /** What the client sees, also while it plays. */
+  get client(): Pick<VirtualClient, 'turns' | 'turn'> {
+    return this.#client;
+  }
+
+  async play(): Promise<RolloutTimes> {
     const { network, cold } = this.#cell;
-    if (cold) await this.#sleep(setupMs(network, this.#arm.transport));
-    const status = await this.#request(this.#rollout.context_tokens, null);
-    const { toolMs, trueToolMs, turns } = this.#client;
-    return {
-      status,
-      e2e_ms: this.clock.now() + downloadMs(network),
-      tool_ms: toolMs,
-      true_tool_ms: trueToolMs,
-      turns,
-      stage_runs: this.#engine.stageRuns,
-      work: this.#work,
-    };
+    const { scripts } = this.#server;
+    const startedAt = this.#clock.now();
+    scripts.set(this.name, countedScript(turnsOf(this.#rollout)));
+    try {
+      if (cold) await this.#sleep(setupMs(network, this.#arm.transport));
+      const status = await this.#requests();
+      const { toolMs, trueToolMs, turns } = this.#client;
+      return {
+        status,
+        e2e_ms: this.#clock.now() + downloadMs(network) - startedAt,
+        tool_ms: toolMs,
+        true_tool_ms: trueToolMs,
+        turns,
+      };
+    } finally {
+      scripts.delete(this.name);
+    }
+  }
+
+  get #clock() {
+    return this.#server.clock;
+  }
+
+  /** Every request of the user, each on what the one before has left. What the user thinks between them takes no time. */
+  async #requests(): Promise<string> {
+    let status = '';
+    for (const { context_tokens, model_change } of requestsOf(this.#rollout)) {
+      if (model_change) this.#model = this.#model === scenarioModelName ? otherModelName : scenarioModelName;
+      status = await this.#request(context_tokens, this.#response?.kept ?? null);
+      if (status !== 'completed') break;
+    }
+    return status;
   }
 
   /** One request of the user, from its first turn to the final answer. Gives how it ended. */
@@ -157,12 +130,14 @@ class Played {
     this.#client.sent(item, tokens, bytes);
     const all = this.#arm.wire === 'history' && kept !== null;
     const up = requestBytes(this.#cell.scenario, this.#wireOfCreate, all ? this.#client.historyBytes : bytes);
-    this.#client.begin(this.clock.now(), up);
-    await this.#arrive(this.clock.now(), up, all ? this.#client.historyTokens : tokens);
+    // The client has seen the end of the request before it half a round trip after the server has told it.
+    const from = this.#clock.now() + (kept === null ? 0 : downloadMs(this.#cell.network));
+    this.#client.begin(from, up);
+    await this.#arrive(from, up, all ? this.#client.historyTokens : tokens);
     await this.#create(all ? this.#client.history : [item], all ? null : kept, false);
     for (;;) {
       const end = await this.#watch();
-      const readyAt = this.#client.end(end.usage, this.clock.now());
+      const readyAt = this.#client.end(end.usage, this.#clock.now());
       if (this.#client.turn.outputs.length === 0)
         return end.type === 'response.settled' ? end.outcome.status : 'suspended';
       await this.#goOn(readyAt);
@@ -180,7 +155,7 @@ class Played {
     for (;;) {
       for (const entry of response.entries(this.#next)) {
         this.#next++;
-        const output = this.#client.saw(entry, this.clock.now());
+        const output = this.#client.saw(entry, this.#clock.now());
         if (output !== null && this.#arm.earlyReturn) this.#sendEarly(response, output);
         if (entry.type === 'response.done' || entry.type === 'response.settled') return entry;
       }
@@ -216,7 +191,9 @@ class Played {
   async #arrive(from: number, bytes: number, tokens: number): Promise<void> {
     const { network } = this.#cell;
     const perTurn = this.#client.turns.length > 0 ? setupPerTurnMs(network, this.#arm.transport) : 0;
-    await this.#sleep(from + perTurn + uploadMs(network, bytes) + this.#machineMs(tokens) - this.clock.now());
+    await this.#sleep(
+      from + perTurn + uploadMs(network, bytes) + this.#machineMs(tokens) - this.#clock.now(),
+    );
   }
 
   /** Of turns after the first, which is the same in every design and is fitted on none. */
@@ -233,20 +210,24 @@ class Played {
   }
 
   async #allArrived(outputs: readonly Output[]): Promise<void> {
-    await this.#sleep(Math.max(...outputs.map((output) => this.#earlyArrival(output))) - this.clock.now());
+    await this.#sleep(Math.max(...outputs.map((output) => this.#earlyArrival(output))) - this.#clock.now());
   }
 
   #sendEarly(response: LiveResponse, output: Output): void {
     if (this.#arm.state !== 'suspended') return;
-    this.clock.after(this.#earlyArrival(output) - this.clock.now(), () => {
-      void response.append([output.item]);
+    this.#clock.after(this.#earlyArrival(output) - this.#clock.now(), () => {
+      if (this.#signal.aborted) return;
+      response.append([output.item]).catch((fault: unknown) => {
+        // A client that went away reads no refusal; any other is a fault of ours.
+        if (!this.#signal.aborted) throw fault;
+      });
     });
   }
 
-  async #create(input: readonly Item[], kept: Kept | null, goesOn: boolean): Promise<void> {
+  async #create(input: readonly object[], kept: Kept | null, goesOn: boolean): Promise<void> {
     const { state } = this.#arm;
-    this.#response = await this.#engine.create(
-      { ...countedRequest(this.#cell.scenario), input, ...this.#named },
+    this.#response = await this.#server.engine.create(
+      { ...countedRequest(this.#cell.scenario), model: this.#model, input, ...this.#named },
       {
         kept,
         handOff: state === 'suspended' ? 'suspend' : 'complete',
@@ -259,18 +240,28 @@ class Played {
   get #named() {
     const { scenario, seed } = this.#cell;
     return {
-      prompt_cache_key: this.#name,
-      metadata: { scenario: scenario.name, seed: String(seed), rollout: this.#name },
+      prompt_cache_key: this.name,
+      metadata: { scenario: scenario.name, seed: String(seed), rollout: this.name },
     };
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (ms > 0) await this.clock.sleep(ms, this.#never);
+    if (ms > 0) await this.#clock.sleep(ms, this.#signal);
   }
 }
 
 /** Plays rollout number `index` of the cell's scenario. The same cell, arm and index give the same, to the last bit. */
 export async function playVirtual(cell: VirtualCell, arm: VirtualArm, index: number): Promise<PlayedRollout> {
-  const played = new Played(cell, arm, rolloutOf(cell.scenario, cell.seed, index), index);
-  return played.clock.runUntil(played.play());
+  const work: Work[] = [];
+  const server = new VirtualServer({
+    cell,
+    arm,
+    onWork: (one) => {
+      work.push(one);
+      cell.onWork?.({ ...one, at: server.clock.now() });
+    },
+  });
+  const player = new Player(server, cell, arm, index, new AbortController().signal);
+  const times = await server.clock.runUntil(player.play());
+  return { ...times, stage_runs: server.engine.stageRuns, work };
 }

@@ -1,0 +1,37 @@
+/** What a rollout in virtual time is played under, the design apart. */
+import type { SessionPolicy } from '../../engine/index.js';
+import type { Scenario } from '../../scenarios/index.js';
+import type { NetworkModel } from '../network/model.js';
+import type { Profile } from '../service/profile.js';
+import type { Work } from '../service/stage.js';
+
+/** What the machine itself takes, measured once and fitted: it is real time that virtual time knows nothing of. */
+export interface MachineCosts {
+  /** Milliseconds of each request after the first, and microseconds of each token in it. */
+  readonly request_ms: number;
+  readonly us_per_token: number;
+}
+
+export interface VirtualCell {
+  readonly scenario: Scenario;
+  readonly seed: number;
+  readonly network: NetworkModel;
+  readonly profile: Profile;
+  /** Tokens the model writes and reads in a second. */
+  readonly decodeTokensPerSecond: number;
+  readonly prefillTokensPerSecond: number;
+  /** True tool time is multiplied by this. */
+  readonly toolScale: number;
+  /** Who keeps the model's state between turns; the same in every design unless this says otherwise. */
+  readonly session: SessionPolicy;
+  /** Opens the connection inside the measured time. */
+  readonly cold: boolean;
+  /** By arm; what the machine takes for nothing where an arm is not named. */
+  readonly machine?: Readonly<Record<string, MachineCosts>>;
+  /**
+   * Turns of the event loop after each timer. Default 1: nothing in here takes turns but `breathe`, so one lets as much
+   * settle as three.
+   */
+  readonly settleRounds?: number;
+  readonly onWork?: (work: Work & { readonly at: number }) => void;
+}
