@@ -27,7 +27,10 @@ export interface CapacityLoad {
   readonly workers: number;
   readonly slots: number;
   readonly arrivals: ArrivalPattern;
-  /** Rollouts that count, and those that are discarded before the first of them and after the last. */
+  /**
+   * Rollouts that count, and those that are discarded before the first of them and after the last. Discard at least as
+   * many as arrive while one rollout runs, or those that count find a server that is not full yet.
+   */
   readonly measured: number;
   readonly discarded: number;
   /** Virtual milliseconds that a run may go on after the last arrival. Default 600,000. */

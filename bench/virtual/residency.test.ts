@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { builtinProfiles, type Profile } from '../service/profile.js';
 import { playAlone } from './alone.js';
 import { prototype, shipped, type VirtualArm } from './arm.js';
-import { residencyOf } from './residency.js';
+import { measureResidency, residencyOf } from './residency.js';
 import { cpuProfile, smallCell, smallScenario } from './testing.js';
 
 const turn = (startedAt: number, endedAt: number, tokens: number) => ({
@@ -60,4 +60,16 @@ test('where a create takes longer than an append its state waits longer, unless 
     (await residency(prototype, profile, ttlMs)).kv_token_seconds;
   assert.ok((await difference(Infinity)) > 0);
   assert.ok(Math.abs(await difference(300)) < 1e-9);
+});
+
+test('the section has means over rollouts, and says no number where state lives for ever', async () => {
+  const cell = smallCell(smallScenario(3, 1000), cpuProfile(18, 2));
+  const forever = { ...cell, session: { policy: 'per-conversation' } as const };
+  const { ttl_ms, place_seconds } = await measureResidency(forever, prototype, 2);
+  assert.equal(ttl_ms, null);
+  assert.ok(Math.abs(place_seconds - 2 * 1.002) < 1e-9, `${place_seconds}`);
+  const { token_seconds, ...rest } = await measureResidency(cell, shipped, 1);
+  assert.ok(token_seconds > 0);
+  assert.deepEqual(rest, { scenario: 'small', ttl_ms: 60_000, arm: 'chain-ws', place_seconds: 0 });
+  await assert.rejects(measureResidency(cell, shipped, 0), RangeError);
 });

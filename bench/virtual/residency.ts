@@ -6,7 +6,10 @@
  *       two designs keep the same.
  */
 import type { SessionPolicy } from '../../engine/index.js';
+import type { ResidencySection } from '../lab/sections.js';
+import { playAlone } from './alone.js';
 import type { VirtualArm } from './arm.js';
+import type { VirtualCell } from './cell.js';
 import type { SampledTurn } from './slots.js';
 
 /**
@@ -52,4 +55,32 @@ export function residencyOf(
     sum.slot_seconds += slotMs(arm, pauseMs, ttlMs) / 1000;
   }
   return sum;
+}
+
+/**
+ * Means over the first `rollouts` rollouts of the cell, each alone, at the cell's session policy.
+ * @throws RangeError for less than one rollout.
+ */
+export async function measureResidency(
+  cell: VirtualCell,
+  arm: VirtualArm,
+  rollouts: number,
+): Promise<ResidencySection> {
+  if (!(rollouts >= 1)) throw new RangeError(`${rollouts} rollouts: expected at least one`);
+  let tokenSeconds = 0;
+  let placeSeconds = 0;
+  for (let index = 0; index < rollouts; index++) {
+    const { turns } = await playAlone(cell, arm, index);
+    const { kv_token_seconds, slot_seconds } = residencyOf(turns, arm, cell.session);
+    tokenSeconds += kv_token_seconds;
+    placeSeconds += slot_seconds;
+  }
+  const ttlMs = cell.session.ttlMs ?? Infinity;
+  return {
+    scenario: cell.scenario.name,
+    ttl_ms: ttlMs === Infinity ? null : ttlMs,
+    arm: arm.name,
+    token_seconds: tokenSeconds / rollouts,
+    place_seconds: placeSeconds / rollouts,
+  };
 }
