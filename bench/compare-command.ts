@@ -31,7 +31,7 @@ export function compareCommand(): Command {
     )
     .option(
       '--scenario <name>',
-      `built-in (${scenarios.join(', ')}) or a JSON file; may be repeated (default: all three)`,
+      `built-in (see "scenarios list") or a JSON file; may be repeated (default: ${scenarios.join(', ')})`,
       collected,
       [],
     )

@@ -44,7 +44,6 @@ export class ClientRun {
   readonly #settle = deferred<RolloutReport>();
   readonly #turns: TurnReport[] = [];
   readonly #history: ClientHistory;
-  readonly #firstTurn: number;
   readonly #responseIds: string[] = [];
   #requests: Requests | null = null;
   /** Of the newest create. */
@@ -59,9 +58,8 @@ export class ClientRun {
     this.#options = options;
     const { after, request } = options;
     this.#history = new ClientHistory(after?.history ?? [], request.input);
-    this.#firstTurn = (after?.turns.at(-1)?.turn ?? 0) + 1;
-    this.#turn = emptyTurn(this.#firstTurn, 0);
-    this.#tools = this.#toolsOf(this.#firstTurn);
+    this.#turn = emptyTurn((after?.turns.at(-1)?.turn ?? 0) + 1, 0);
+    this.#tools = this.#toolsOf(this.#turn.turn);
     this.#patience = new Patience(parts.clock, parts.silenceMsMax, () => this.#onSilence());
     this.report = this.#settle.promise;
   }
@@ -74,7 +72,7 @@ export class ClientRun {
   start(requests: Requests): void {
     this.#requests = requests;
     this.#startedAt = performance.now();
-    this.#turn = emptyTurn(this.#firstTurn, this.#startedAt);
+    this.#turn = emptyTurn(this.#turn.turn, this.#startedAt);
     const { request, after } = this.#options;
     if (after === undefined) this.#create(request);
     else this.#createOn(after.responseIds.at(-1), request.input);
@@ -166,12 +164,11 @@ export class ClientRun {
 
   /** Where the designs differ: what the next turn's request says. */
   async #goOn(outputs: readonly object[]): Promise<void> {
-    if (this.#parts.dialect === 'append') {
-      this.#append(outputs);
-      return;
+    if (this.#parts.dialect === 'append') this.#append(outputs);
+    else {
+      await this.#answerEnd();
+      if (!this.#over) this.#createOn(this.#responseIds.at(-1), outputs);
     }
-    await this.#answerEnd();
-    if (!this.#over) this.#createOn(this.#responseIds.at(-1), outputs);
   }
 
   /** Goes on from a response with what is new, or with all of it. */
@@ -249,7 +246,7 @@ export class ClientRun {
   }
 
   #onSilence(): void {
-    const { silenceMsMax } = this.#parts;
-    this.#requests?.cut(new RolloutError('timeout', `The server said nothing for ${silenceMsMax} ms.`));
+    const silence = `The server said nothing for ${this.#parts.silenceMsMax} ms.`;
+    this.#requests?.cut(new RolloutError('timeout', silence));
   }
 }

@@ -231,3 +231,20 @@ test('what an ended rollout never read is billed to the Response that reads it',
   const unread = ['<tool<an answer>', '<tool<aborted>', '<user<go on>'].join('').length;
   assert.equal(lab.store.bills[1]?.uncached_input_tokens, unread);
 });
+
+test('another model has read nothing of a conversation, and the first one still holds what it read', async () => {
+  const lab = new Lab([turn(say('one')), turn(say('two')), turn(say('three'))], perConversation);
+  const asked: LiveResponse[] = [];
+  for (const model of ['demo', 'other', 'demo'])
+    asked.push(
+      await lab.create(
+        { model, input: 'go on', prompt_cache_key: 'one conversation' },
+        { kept: asked.at(-1)?.kept ?? null, handOff: 'complete' },
+      ),
+    );
+  const [first, second, third] = asked.map(usageOf);
+  assert.equal(first?.input_tokens_details.cached_tokens, 0);
+  assert.equal(second?.input_tokens_details.cached_tokens, 0);
+  assert.ok((third?.input_tokens_details.cached_tokens ?? 0) >= (first?.input_tokens ?? Infinity));
+  assert.ok((third?.input_tokens_details.cached_tokens ?? 0) < (second?.input_tokens ?? 0));
+});
