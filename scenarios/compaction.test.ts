@@ -12,7 +12,7 @@ function builtinLong(): Scenario {
   return long;
 }
 
-/** The same turns with about a fifth of the tokens, so that whole histories are soon read. */
+/** The same turns with few tokens, so that whole histories are soon read. */
 function shorter(): Scenario {
   const { drawn, ...words } = builtinLong();
   assert.ok(drawn);
@@ -22,13 +22,13 @@ function shorter(): Scenario {
     instructions_tokens: 100,
     tools_count: 1,
     tools_bytes: 400,
-    compact_threshold_tokens: 18_000,
+    compact_threshold_tokens: 6350,
     drawn: {
       ...drawn,
-      context_tokens: 4000,
+      context_tokens: 500,
       output_tokens: 20,
       arguments_tokens: 20,
-      tool_output_tokens: 180,
+      tool_output_tokens: 40,
     },
   };
 }
