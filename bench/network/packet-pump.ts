@@ -13,7 +13,7 @@ import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../engine/index.js';
 import { DelayLine, type Link } from './delay-line.js';
 import { millisecondsNow } from './packet-time.js';
-import { preciseClock } from './precise-clock.js';
+import { PreciseClock } from './precise-clock.js';
 
 const headerBytes = 10;
 /** Bytes on the way, each direction, above which packets are dropped: a long router queue. */
@@ -26,7 +26,7 @@ function end(): never {
 }
 
 function pump(from: number, to: number, link: Link): void {
-  const line = new DelayLine<Uint8Array>(preciseClock, link, (packet) => {
+  const line = new DelayLine<Uint8Array>(clock, link, (packet) => {
     writeSync(to, packet);
     return true;
   });
@@ -42,6 +42,7 @@ function pump(from: number, to: number, link: Link): void {
 const [tapA = '', tapB = '', delayMs, bytesPerSecond] = process.argv.slice(2);
 const link: Link = { delayMs: Number(delayMs), bytesPerSecond: Number(bytesPerSecond) };
 setPriority(-20);
+const clock = await PreciseClock.open();
 const [a, b] = [openSync(tapA, 'r+'), openSync(tapB, 'r+')];
 process.once('disconnect', end);
 pump(a, b, link);

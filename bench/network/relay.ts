@@ -10,7 +10,7 @@
 import { createServer } from 'node:net';
 
 import { deferred, type Clock } from '../../engine/index.js';
-import { preciseClock } from './precise-clock.js';
+import { PreciseClock } from './precise-clock.js';
 import { RelayedConnection, type Destination, type RelayedPath } from './relayed-connection.js';
 import { openTlsFront, portOf } from './tls-front.js';
 
@@ -34,37 +34,43 @@ export interface RelayOptions {
 export interface Relay extends AsyncDisposable {
   /** On 127.0.0.1. */
   readonly port: number;
-  /** Connections that are open now. */
-  readonly connections: number;
+  /** How many connections are open now. */
+  readonly connections: () => number;
 }
 
 const bytesMaxDefault = 16 * 1024 * 1024;
 
 /** @throws RangeError where a round trip is no time or a rate is no rate. */
-function pathOf(options: RelayOptions): RelayedPath {
-  const { to, rttMs, bytesPerSecond = Infinity, bytesMax = bytesMaxDefault, clock = preciseClock } = options;
+function pathOf(options: RelayOptions): Omit<RelayedPath, 'clock'> {
+  const { to, rttMs, bytesPerSecond = Infinity, bytesMax = bytesMaxDefault } = options;
   if (!(rttMs >= 0 && rttMs < Infinity)) throw new RangeError(`a round trip of ${rttMs} ms is no time`);
   if (!(bytesPerSecond > 0)) throw new RangeError(`${bytesPerSecond} bytes per second is no rate`);
   if (!(bytesMax > 0)) throw new RangeError(`${bytesMax} bytes is no bound`);
-  return { to, link: { delayMs: rttMs / 2, bytesPerSecond }, clock, bytesMax };
+  return { to, link: { delayMs: rttMs / 2, bytesPerSecond }, bytesMax };
 }
 
 /** @throws RangeError where the options make no sense, Error where the port cannot be had. */
 export async function openRelay(options: RelayOptions): Promise<Relay> {
   const path = pathOf(options);
-  if (options.tls !== true) return listen(path);
-  const front = await openTlsFront({ to: path.to });
-  const relay = await listen({ ...path, to: { host: '127.0.0.1', port: front.port } });
-  return {
-    port: relay.port,
-    get connections() {
-      return relay.connections;
-    },
-    async [Symbol.asyncDispose]() {
-      await relay[Symbol.asyncDispose]();
-      await front[Symbol.asyncDispose]();
-    },
+  /** What ends with the relay, the last first. */
+  const parts: AsyncDisposable[] = [];
+  const close = async (): Promise<void> => {
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) await part[Symbol.asyncDispose]();
   };
+  const keep = <Part extends AsyncDisposable>(part: Part): Part => {
+    parts.push(part);
+    return part;
+  };
+  try {
+    const clock = options.clock ?? keep(await PreciseClock.open());
+    const front = options.tls === true ? keep(await openTlsFront({ to: path.to })) : null;
+    const to = front === null ? path.to : { host: '127.0.0.1', port: front.port };
+    const { port, connections } = keep(await listen({ ...path, to, clock }));
+    return { port, connections, [Symbol.asyncDispose]: close };
+  } catch (fault) {
+    await close();
+    throw fault;
+  }
 }
 
 async function listen(path: RelayedPath): Promise<Relay> {
@@ -80,9 +86,7 @@ async function listen(path: RelayedPath): Promise<Relay> {
   await listening.promise;
   return {
     port: portOf(server.address()),
-    get connections() {
-      return connections.size;
-    },
+    connections: () => connections.size,
     async [Symbol.asyncDispose]() {
       const closed = deferred<void>();
       server.close(() => closed.resolve());
