@@ -9,7 +9,7 @@ import { plain } from '../table.js';
 import { downloadMs, setupMs, uploadMs, type NetworkModel } from './model.js';
 import type { KernelOptions } from './namespace-commands.js';
 import { openNamespaces } from './namespaces.js';
-import { openRelay } from './relay.js';
+import { startRelay } from './start-relay.js';
 import { startSpoken, type SpokenChild, type Wrap } from './spoken-child.js';
 
 export interface ProbeRow {
@@ -113,7 +113,7 @@ async function overNamespaces(
 
 async function overRelay(rttMs: number, rounds: number): Promise<Measured> {
   await using server = startSpoken(beside('./probe-server.js'), ['127.0.0.1']);
-  await using relay = await openRelay({ to: { host: '127.0.0.1', port: await portOf(server) }, rttMs });
+  await using relay = await startRelay({ to: { host: '127.0.0.1', port: await portOf(server) }, rttMs });
   return {
     path: 'relay',
     hasWindow: false,

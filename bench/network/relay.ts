@@ -5,7 +5,7 @@
  * It ends TCP on both sides, so it has no congestion window, no loss and no receive window: what an idle connection's
  * window costs stands in `model.ts`, and `namespaces.ts` has the real one. `connect` returns at once, since the kernel
  * answers over loopback; the round trip of the handshake is charged to the first bytes that the client sends. Its CPU
- * time (see `precise-clock.ts`) is this process's, so open it where no CPU is measured.
+ * time (see `precise-clock.ts`) is this process's: where CPU is measured, `start-relay.ts` gives it one of its own.
  */
 import { createServer } from 'node:net';
 
