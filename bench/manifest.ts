@@ -17,6 +17,10 @@ export interface Manifest {
   readonly cpu: string;
   readonly cores: number;
   readonly memory_gib: number;
+  /** What sets the CPU's frequency; null where it can't be read. */
+  readonly governor: string | null;
+  /** Settings of TCP that bear on latency, by name; those that can be read. */
+  readonly sysctls: Readonly<Record<string, string>>;
   readonly command: string;
 }
 
@@ -39,6 +43,35 @@ function lockHash(): string | null {
   return existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : null;
 }
 
+const sysctlNames = [
+  'net.core.default_qdisc',
+  'net.core.rmem_max',
+  'net.core.wmem_max',
+  'net.ipv4.tcp_autocorking',
+  'net.ipv4.tcp_congestion_control',
+  'net.ipv4.tcp_no_metrics_save',
+  'net.ipv4.tcp_rmem',
+  'net.ipv4.tcp_slow_start_after_idle',
+  'net.ipv4.tcp_wmem',
+];
+
+/** A file of one line that the kernel makes; null where it can't be read. */
+function kernelLine(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8').trim().replaceAll('\t', ' ');
+  } catch {
+    return null;
+  }
+}
+
+function sysctls(): Record<string, string> {
+  const entries = sysctlNames.flatMap((name) => {
+    const value = kernelLine(`/proc/sys/${name.replaceAll('.', '/')}`);
+    return value === null ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
 /** @param command the words that make the same result again. */
 export function manifest(command: string): Manifest {
   const commit = git('rev-parse', 'HEAD');
@@ -52,6 +85,8 @@ export function manifest(command: string): Manifest {
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
     cores: availableParallelism(),
     memory_gib: Math.round(totalmem() / 2 ** 30),
+    governor: kernelLine('/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor'),
+    sysctls: sysctls(),
     command,
   };
 }

@@ -36,6 +36,8 @@ export interface Place {
 /** One turn of a measurement, in milliseconds. See the data dictionary in bench/BENCHMARKS.md. */
 export interface MeasuredTurn {
   readonly turn: number;
+  /** Since the rollout's first turn was ready; the others since this one was. */
+  readonly ready_ms: number;
   readonly first_event_ms: number;
   readonly first_token_ms: number;
   readonly last_token_ms: number;
@@ -84,12 +86,13 @@ function sleeping(ms: number): Promise<void> {
   return ms < 1 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function measuredTurn(turn: TurnReport, pace: Pace): MeasuredTurn {
+function measuredTurn(turn: TurnReport, startedAt: number, pace: Pace): MeasuredTurn {
   const input = turn.usage?.input_tokens ?? 0;
   const cached = turn.usage?.input_tokens_details.cached_tokens ?? 0;
   const injected = ((input - cached) / pace.prefillTokensPerSecond) * 1000;
   return {
     turn: turn.turn,
+    ready_ms: turn.readyAt - startedAt,
     first_event_ms: turn.firstEventAt - turn.readyAt,
     first_token_ms: turn.firstTokenAt - turn.readyAt,
     last_token_ms: turn.lastTokenAt - turn.readyAt,
@@ -188,10 +191,11 @@ export async function measureRollout(
 }
 
 function fromReport(report: RolloutReport, pace: Pace) {
+  const startedAt = report.turns[0]?.readyAt ?? 0;
   return {
     status: report.status,
     e2e_ms: report.ms,
-    turns: report.turns.map((turn) => measuredTurn(turn, pace)),
+    turns: report.turns.map((turn) => measuredTurn(turn, startedAt, pace)),
     frames_up: report.framesUp,
     frames_down: report.framesDown,
     bytes_up: report.bytesUp,

@@ -9,6 +9,7 @@ import { effectiveTps, goodput, meets, metricDefinitions, metricsOf, quantiles, 
 function turn(number: number, fields: Partial<MeasuredTurn> = {}): MeasuredTurn {
   return {
     turn: number,
+    ready_ms: 0,
     first_event_ms: 5,
     first_token_ms: 10,
     last_token_ms: 110,

@@ -13,6 +13,7 @@ const scenario = single;
 function turn(number: number, overhead: number): MeasuredTurn {
   return {
     turn: number,
+    ready_ms: 0,
     first_event_ms: overhead,
     first_token_ms: overhead + 1,
     last_token_ms: overhead + 8,

@@ -171,6 +171,7 @@ export class VirtualClient {
     const injected = (read / this.#parts.prefillTokensPerSecond) * 1000;
     return {
       turn: this.turns.length + 1,
+      ready_ms: turn.readyAt,
       first_event_ms: since(turn.firstEventAt),
       first_token_ms: since(turn.firstTokenAt),
       last_token_ms: since(turn.lastTokenAt),
