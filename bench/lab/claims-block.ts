@@ -1,0 +1,116 @@
+/** The results block of the README: what a summary says, for somebody who reads nothing else. Pure. */
+import type { Difference, FactorSection, FrontierSection, LabSummary } from './sections.js';
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const rule = head.map((_, index) => (index === 0 ? '---' : '--:'));
+  return [line(head), line(rule), ...rows.map(line)].join('\n');
+}
+
+/** With a true minus sign. */
+function signed(value: number, decimals: number): string {
+  const text = value.toFixed(decimals);
+  return text.startsWith('-') ? `−${text.slice(1)}` : text;
+}
+
+const percent = (share: number): string => `${signed(share * 100, 2)} %`;
+const whole = (value: number): string => value.toLocaleString('en-US');
+
+function differenceRow(one: Difference): string[] {
+  const { mean, interval } = one.ms_per_turn;
+  const range =
+    interval === null ? 'too few blocks' : `${signed(interval.low, 2)} to ${signed(interval.high, 2)}`;
+  const smallest = one.smallest_detectable_ms_per_turn;
+  return [
+    `${one.scenario}, ${whole(one.tokens_per_second)} tokens/s`,
+    one.engine,
+    `${signed(mean, 2)} (${range})`,
+    percent(one.relative),
+    percent(one.relative_at_true_tool_time),
+    smallest === null ? '–' : smallest.toFixed(2),
+  ];
+}
+
+function bare(rows: readonly Difference[]): string {
+  const head = [
+    'scenario, speed of the model',
+    'engine',
+    'ms per turn (95 % interval)',
+    'of end-to-end, as run',
+    'with tools at their true time',
+    'smallest detectable, ms',
+  ];
+  const text =
+    '**Prototype − shipped, with nothing simulated but model and tools.** Negative: the prototype is faster.';
+  return `${text}\n\n${table(head, rows.map(differenceRow))}`;
+}
+
+function frontier(rows: readonly FrontierSection[]): string {
+  const head = ['scenario, speed of the model', 'tool time ×', 'residual from which the gain passes 5 %'];
+  const cells = rows.map(({ scenario, tokens_per_second, tool_scale, threshold_ms }) => [
+    `${scenario}, ${whole(tokens_per_second)} tokens/s`,
+    String(tool_scale),
+    threshold_ms === null ? 'none on the axis' : `${threshold_ms.toFixed(1)} ms a turn`,
+  ]);
+  const text =
+    '**Where it would matter** (virtual time): what a create would have to cost beyond an append, which nobody has measured.';
+  return `${text}\n\n${table(head, cells)}`;
+}
+
+function factors({ scenario, profile, tokens_per_second, shapley, ahead }: FactorSection): string {
+  const head = ['one change', 'ms per turn', 'share of the gain', 'alone, ms per turn'];
+  const rows = shapley.map(({ factor, ms_per_turn, share, alone_ms_per_turn }) => [
+    factor,
+    signed(ms_per_turn, 2),
+    `${signed(share * 100, 0)} %`,
+    signed(alone_ms_per_turn, 2),
+  ]);
+  const text =
+    `**Which one change gives it** (virtual time, Shapley shares; ${scenario}, profile \`${profile}\`, ` +
+    `${whole(tokens_per_second)} tokens/s). Work done ahead while tools run would give the shipped design ` +
+    `${signed(ahead.ms_per_turn, 2)} ms a turn, ${signed(ahead.share * 100, 0)} % of the gain.`;
+  return `${text}\n\n${table(head, rows)}`;
+}
+
+function verdicts({ hypotheses = [], claims = [] }: LabSummary): string[] {
+  const registered = hypotheses.map(({ id, statement, effect, verdict }) => [id, statement, effect, verdict]);
+  const published = claims.map(({ claim, source, verdict, because }) => [claim, source, verdict, because]);
+  return [
+    ...(registered.length === 0
+      ? []
+      : [table(['registered before', 'statement', 'found', 'verdict'], registered)]),
+    ...(published.length === 0 ? [] : [table(['published', 'by', 'verdict', 'because'], published)]),
+  ];
+}
+
+function origin({ set, manifest, seed, partial }: LabSummary): string {
+  const { cpu, cores, kernel, node, commit, made_at } = manifest;
+  const ended = partial ? ' The run was ended early.' : '';
+  return (
+    `The ${set} set, made ${made_at.slice(0, 10)} on ${cpu}, ${cores} cores, ${kernel}, Node ${node}, commit ` +
+    `${commit?.slice(0, 12) ?? 'unknown'}, seed ${seed}.${ended} Every row, its dictionary and all figures: ` +
+    `[\`bench/results/${set}\`](bench/results/${set}).`
+  );
+}
+
+function pictures({ set, bare: measured, frontier: swept }: LabSummary): string[] {
+  const picture = (about: string, name: string): string =>
+    `![${about}](bench/results/${set}/figures/${name}.svg)`;
+  return [
+    ...(measured === undefined ? [] : [picture('Gain of the prototype over model speed', 'gain')]),
+    ...(swept === undefined ? [] : [picture('Residual from which the gain passes 5 %', 'frontier')]),
+  ];
+}
+
+/** What stands between the marks of the README. The formatter leaves it as it is. */
+export function resultsBlock(summary: LabSummary): string {
+  const parts = [
+    origin(summary),
+    ...(summary.bare === undefined ? [] : [bare(summary.bare)]),
+    ...(summary.frontier === undefined ? [] : [frontier(summary.frontier)]),
+    ...pictures(summary),
+    ...(summary.factors ?? []).map(factors),
+    ...verdicts(summary),
+  ];
+  return `\n<!-- prettier-ignore-start -->\n\n${parts.join('\n\n')}\n\n<!-- prettier-ignore-end -->\n\n`;
+}
