@@ -66,7 +66,9 @@ const turnRow = z.strictObject({
   block: count('As in the rollout’s row.'),
   rollout: count('As in the rollout’s row.'),
   turn: count('Depth: the number of this turn in its rollout, from 1.'),
-  ready_ms: ms('Start of the rollout → turn ready: for turn 1 the request, later the last tool output.'),
+  ready_ms: ms(
+    'Turn 1 ready → this turn ready: turn 1 with its request, later ones with the last tool output.',
+  ),
   first_event_ms: ms('Turn ready → first event of any kind.'),
   first_token_ms: ms('Turn ready → first delta that is not empty.'),
   last_token_ms: ms('Turn ready → last delta.'),

@@ -68,6 +68,7 @@ export class VirtualClient {
   trueToolMs = 0;
   readonly #parts: VirtualClientParts;
   #turn = turnFrom(0);
+  #startedAt = 0;
 
   constructor(parts: VirtualClientParts) {
     this.#parts = parts;
@@ -86,6 +87,7 @@ export class VirtualClient {
 
   /** A turn begins: everything it needs was there at `readyAt`. */
   begin(readyAt: number, bytesUp: number): void {
+    if (this.turns.length === 0) this.#startedAt = readyAt;
     this.#turn = turnFrom(readyAt);
     this.#turn.bytesUp = bytesUp;
   }
@@ -171,7 +173,7 @@ export class VirtualClient {
     const injected = (read / this.#parts.prefillTokensPerSecond) * 1000;
     return {
       turn: this.turns.length + 1,
-      ready_ms: turn.readyAt,
+      ready_ms: turn.readyAt - this.#startedAt,
       first_event_ms: since(turn.firstEventAt),
       first_token_ms: since(turn.firstTokenAt),
       last_token_ms: since(turn.lastTokenAt),

@@ -8,13 +8,7 @@
  *       before it. Rollouts that are to get in each other's way share a server (capacity.ts).
  *   V3  A time at the client is the time at the server plus half a round trip; nothing else of it is estimated.
  */
-import {
-  deferred,
-  type Kept,
-  type LiveResponse,
-  type LogEntry,
-  type StageRuns,
-} from '../../engine/index.js';
+import { deferred, type Kept, type LiveResponse, type LogEntry, type StageRuns } from '../../engine/index.js';
 import {
   otherModelName,
   requestsOf,
@@ -31,6 +25,7 @@ import type { VirtualCell } from './cell.js';
 import { VirtualClient, type Output, type VirtualTurn } from './client.js';
 import { countedRequest, countedScript, countedText } from './counted.js';
 import { VirtualServer } from './server.js';
+import type { Spans } from './spans.js';
 
 export type { MachineCosts, VirtualCell } from './cell.js';
 
@@ -61,13 +56,25 @@ export class Player {
   /** In its requests, and the conversation at the server. */
   readonly name: string;
   readonly #signal: AbortSignal;
+  readonly #spans: Spans | null;
   /** The Response under way, and its next entry. */
   #response: LiveResponse | null = null;
   #next = 0;
   #model = scenarioModelName;
 
-  /** Where the signal aborts, the client goes away; what it has running at the server is for others to cancel. */
-  constructor(server: VirtualServer, cell: VirtualCell, arm: VirtualArm, index: number, signal: AbortSignal) {
+  /**
+   * Where the signal aborts, the client goes away; what it has running at the server is for others to cancel. Spans are
+   * taken down where somebody wants them.
+   */
+  constructor(
+    server: VirtualServer,
+    cell: VirtualCell,
+    arm: VirtualArm,
+    index: number,
+    signal: AbortSignal,
+    spans: Spans | null = null,
+  ) {
+    this.#spans = spans;
     this.#server = server;
     this.#cell = cell;
     this.#arm = arm;
@@ -94,6 +101,7 @@ export class Player {
     scripts.set(this.name, countedScript(turnsOf(this.#rollout)));
     try {
       if (cold) await this.#sleep(setupMs(network, this.#arm.transport));
+      this.#spans?.add('connect', 'network', 1, startedAt, this.#clock.now());
       const status = await this.#requests();
       const { toolMs, trueToolMs, turns } = this.#client;
       return {
@@ -138,6 +146,8 @@ export class Player {
     for (;;) {
       const end = await this.#watch();
       const readyAt = this.#client.end(end.usage, this.#clock.now());
+      const { turn, turns } = this.#client;
+      this.#spans?.turn(turns.length, turn, end.usage, this.#cell);
       if (this.#client.turn.outputs.length === 0)
         return end.type === 'response.settled' ? end.outcome.status : 'suspended';
       await this.#goOn(readyAt);
@@ -156,6 +166,7 @@ export class Player {
       for (const entry of response.entries(this.#next)) {
         this.#next++;
         const output = this.#client.saw(entry, this.#clock.now());
+        if (output !== null) this.#toolSpan(output);
         if (output !== null && this.#arm.earlyReturn) this.#sendEarly(response, output);
         if (entry.type === 'response.done' || entry.type === 'response.settled') return entry;
       }
@@ -191,9 +202,20 @@ export class Player {
   async #arrive(from: number, bytes: number, tokens: number): Promise<void> {
     const { network } = this.#cell;
     const perTurn = this.#client.turns.length > 0 ? setupPerTurnMs(network, this.#arm.transport) : 0;
-    await this.#sleep(
-      from + perTurn + uploadMs(network, bytes) + this.#machineMs(tokens) - this.#clock.now(),
-    );
+    const at = from + perTurn + uploadMs(network, bytes);
+    const readyAt = at + this.#machineMs(tokens);
+    this.#spans?.add('upload', 'network', this.#client.turns.length + 1, from, at);
+    this.#spans?.add('machine', 'service', this.#client.turns.length + 1, at, readyAt);
+    await this.#sleep(readyAt - this.#clock.now());
+  }
+
+  #toolSpan({ doneAt }: Output): void {
+    const from = this.#clock.now() + downloadMs(this.#cell.network);
+    this.#spans?.join('tools', 'client', this.#client.turns.length + 1, from, doneAt);
+  }
+
+  #earlySpan(output: Output, turn: number): void {
+    this.#spans?.join('upload', 'network', turn, output.doneAt, this.#earlyArrival(output));
   }
 
   /** Of turns after the first, which is the same in every design and is fitted on none. */
@@ -210,11 +232,13 @@ export class Player {
   }
 
   async #allArrived(outputs: readonly Output[]): Promise<void> {
+    for (const output of outputs) this.#earlySpan(output, this.#client.turns.length + 1);
     await this.#sleep(Math.max(...outputs.map((output) => this.#earlyArrival(output))) - this.#clock.now());
   }
 
   #sendEarly(response: LiveResponse, output: Output): void {
     if (this.#arm.state !== 'suspended') return;
+    this.#earlySpan(output, this.#client.turns.length + 2);
     this.#clock.after(this.#earlyArrival(output) - this.#clock.now(), () => {
       if (this.#signal.aborted) return;
       response.append([output.item]).catch((fault: unknown) => {
@@ -250,18 +274,27 @@ export class Player {
   }
 }
 
-/** Plays rollout number `index` of the cell's scenario. The same cell, arm and index give the same, to the last bit. */
-export async function playVirtual(cell: VirtualCell, arm: VirtualArm, index: number): Promise<PlayedRollout> {
+/**
+ * Plays rollout number `index` of the cell's scenario. The same cell, arm and index give the same, to the last bit.
+ * @param spans Takes down what was done when, for a trace. Default: nobody does.
+ */
+export async function playVirtual(
+  cell: VirtualCell,
+  arm: VirtualArm,
+  index: number,
+  spans: Spans | null = null,
+): Promise<PlayedRollout> {
   const work: Work[] = [];
   const server = new VirtualServer({
     cell,
     arm,
     onWork: (one) => {
       work.push(one);
+      spans?.work(one, player.client, server.clock.now());
       cell.onWork?.({ ...one, at: server.clock.now() });
     },
   });
-  const player = new Player(server, cell, arm, index, new AbortController().signal);
+  const player = new Player(server, cell, arm, index, new AbortController().signal, spans);
   const times = await server.clock.runUntil(player.play());
   return { ...times, stage_runs: server.engine.stageRuns, work };
 }
