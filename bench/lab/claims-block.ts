@@ -58,7 +58,7 @@ function frontier(rows: readonly FrontierSection[]): string {
 }
 
 function factors({ scenario, profile, tokens_per_second, shapley, ahead }: FactorSection): string {
-  const head = ['one change', 'ms per turn', 'share of the gain', 'alone, ms per turn'];
+  const head = ['one change', 'ms saved per turn', 'share of the gain', 'alone, ms saved per turn'];
   const rows = shapley.map(({ factor, ms_per_turn, share, alone_ms_per_turn }) => [
     factor,
     signed(ms_per_turn, 2),
@@ -67,7 +67,7 @@ function factors({ scenario, profile, tokens_per_second, shapley, ahead }: Facto
   ]);
   const text =
     `**Which one change gives it** (virtual time, Shapley shares; ${scenario}, profile \`${profile}\`, ` +
-    `${whole(tokens_per_second)} tokens/s). Work done ahead while tools run would give the shipped design ` +
+    `${whole(tokens_per_second)} tokens/s). Work done ahead while tools run would save the shipped design ` +
     `${signed(ahead.ms_per_turn, 2)} ms a turn, ${signed(ahead.share * 100, 0)} % of the gain.`;
   return `${text}\n\n${table(head, rows)}`;
 }

@@ -86,7 +86,7 @@ test('the block is generated from the summary, and its numbers need no citation'
   assert.match(generated, /\| terminal, 4,000 tokens\/s \| real \| −1\.10 \(−1\.30 to −0\.90\) \|/);
   assert.match(
     generated,
-    /Work done ahead while tools run would give the shipped design −14\.00 ms a turn, 70 %/,
+    /Work done ahead while tools run would save the shipped design 14\.00 ms a turn, 70 %/,
   );
 });
 

@@ -3,7 +3,7 @@ import { LatencyHistogram } from '../histogram.js';
 import type { MeasuredTurn, Measurement } from '../measure.js';
 import { tpotMs } from '../metrics.js';
 import type { RolloutRow, TurnRow } from '../schema/rows.js';
-import type { PlayedRollout } from '../virtual/rollout.js';
+import type { SimulatedRollout } from '../virtual/thread.js';
 
 export type { RolloutRow, TurnRow } from '../schema/rows.js';
 
@@ -101,7 +101,7 @@ export function rowsOfMeasurement(place: RowPlace, measured: Measurement): NewRo
 }
 
 /** A rollout in virtual time. */
-export function rowsOfPlayed(place: RowPlace, played: PlayedRollout): NewRows {
+export function rowsOfPlayed(place: RowPlace, played: SimulatedRollout): NewRows {
   const { turns, status, e2e_ms, tool_ms, true_tool_ms, stage_runs } = played;
   const row: NewRollout = {
     ...place,

@@ -114,11 +114,15 @@ export const sampleSummary: LabSummary = {
     tokens_per_second,
     rtt_ms: 50,
     tool_scale: 1,
+    restarts_after_idle: false,
+    rollouts: 30,
     points: [0, 20, 80].map((residual_ms) => ({
       residual_ms,
       admission_ms: 0,
+      chain_ms_per_turn: 100 + 100_000 / tokens_per_second,
       ms_per_turn: -residual_ms,
       relative: -residual_ms / (100 + 100_000 / tokens_per_second),
+      relative_at_true_tool_time: -residual_ms / 5000,
     })),
     threshold_ms: 24 + 10_000 / tokens_per_second,
   })),
@@ -128,6 +132,7 @@ export const sampleSummary: LabSummary = {
       profile: 'hosted',
       tokens_per_second: 1000,
       rtt_ms: 50,
+      restarts_after_idle: false,
       rollouts: 30,
       cells: [{ on: ['wire'], ms_per_turn: 600 }],
       ladder: [
@@ -136,10 +141,10 @@ export const sampleSummary: LabSummary = {
         { step: 'append-ws', ms_per_turn: 590 },
       ],
       shapley: [
-        { factor: 'obligations', ms_per_turn: -16, share: 0.8, alone_ms_per_turn: -15 },
-        { factor: 'suspension', ms_per_turn: -4, share: 0.2, alone_ms_per_turn: 0 },
+        { factor: 'obligations', ms_per_turn: 16, share: 0.8, alone_ms_per_turn: 15 },
+        { factor: 'suspension', ms_per_turn: 4, share: 0.2, alone_ms_per_turn: 0 },
       ],
-      ahead: { ms_per_turn: -14, share: 0.7 },
+      ahead: { ms_per_turn: 14, share: 0.7 },
     },
   ],
 };
