@@ -38,12 +38,12 @@ function anchorScenario(name: string, contextTokens: number): Scenario {
   return parseScenario({
     name,
     question: 'Do the two engines agree on this cell?',
-    source: 'Chosen: 6 turns with a call, 80 tokens each, tools of 5 ms, outputs of 400 tokens.',
+    source: 'Chosen: 4 turns with a call, 80 tokens each, tools of 5 ms, outputs of 400 tokens.',
     instructions_tokens: 1000,
     tools_count: 8,
     tools_bytes: 4000,
     drawn: {
-      turns: 7,
+      turns: 5,
       context_tokens: contextTokens,
       output_tokens: 40,
       final_output_tokens: 80,
@@ -67,14 +67,14 @@ const loopback = {
   path: 'loopback',
 } as const;
 
-const threeArms = ['append-ws', 'append-ws (A-A)', 'chain-ws', 'replay-http'] as const;
+const anchorArms = ['append-ws', 'chain-ws', 'replay-http'] as const;
 
 /** Ten cells: three to fit what the machine takes, seven held out. */
 export function anchorCells(blocks: number): AnchorCell[] {
   const cell = (name: string, heldOut: boolean, parts: Partial<RealCell>): AnchorCell => ({
     ...loopback,
     scenario: small,
-    arms: threeArms,
+    arms: anchorArms,
     blocks,
     ...parts,
     name,
@@ -94,3 +94,58 @@ export function anchorCells(blocks: number): AnchorCell[] {
     cell('bare terminal', true, { scenario: builtin('terminal'), toolScale: 0.002 }),
   ];
 }
+
+const pair = ['append-ws', 'append-ws (A-A)', 'chain-ws'] as const;
+
+/** Nothing simulated but the model and the tools: the finding. */
+export function bareCells(blocks: number, decodeTokensPerSecond: number): RealCell[] {
+  const cell = (scenario: Scenario, parts: Partial<RealCell> = {}): RealCell => ({
+    ...loopback,
+    decodeTokensPerSecond,
+    scenario,
+    arms: pair,
+    blocks,
+    name: `bare ${scenario.name} at ${decodeTokensPerSecond}`,
+    ...parts,
+  });
+  return [
+    cell(builtin('terminal'), { toolScale: 0.002 }),
+    cell(builtin('coding-replay'), { toolScale: 0.0005 }),
+    cell(builtin('support')),
+    cell(builtin('claim-regime'), { toolScale: 0.1 }),
+    cell(builtin('single'), { toolScale: 0.1 }),
+  ];
+}
+
+/** The same payload and work over both transports: H2. */
+export function transportCell(blocks: number): RealCell {
+  return {
+    ...loopback,
+    name: 'bare transports',
+    scenario: large,
+    arms: ['replay-ws', 'replay-http'],
+    blocks,
+  };
+}
+
+/** Trace means in place of medians: 523 tokens written and 16.8 s of tools in each turn (TraceLab, CC BY 4.0). */
+export const claimMean: Scenario = parseScenario({
+  name: 'claim-mean',
+  question: 'What is left of a gain at the mean tool time of traces?',
+  source:
+    'Constants: as claim-regime, with the published means of TraceLab (github.com/uw-syfi/TraceLab, CC BY 4.0) in place of ' +
+    'its medians: 523 tokens written and 16.8 s of tools in each turn.',
+  instructions_tokens: 2000,
+  tools_count: 24,
+  tools_bytes: 15_500,
+  drawn: {
+    turns: 21,
+    context_tokens: 60_000,
+    output_tokens: 423,
+    final_output_tokens: 523,
+    calls: 1,
+    arguments_tokens: 100,
+    tool_ms: 16_800,
+    tool_output_tokens: 875,
+  },
+});

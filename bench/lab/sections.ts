@@ -47,6 +47,8 @@ export interface ProfileSection {
   readonly profile: string;
   readonly tokens_per_second: number;
   readonly rtt_ms: number;
+  /** Whether a window that was idle starts small again. */
+  readonly restarts_after_idle: boolean;
   readonly rollouts: number;
   readonly arms: readonly ArmMean[];
   readonly difference: Difference;
@@ -169,6 +171,17 @@ export interface CapacitySection {
   /** Rollouts a second that arrive, and that meet both bounds of goodput. */
   readonly offered_per_second: number;
   readonly goodput_per_second: number;
+  readonly slots: number;
+  readonly rollouts: number;
+  /** Measured rollouts that did not complete before the run was over. */
+  readonly unfinished: number;
+  /** Of the measured rollouts, those that met both bounds. */
+  readonly attainment: number;
+  /** Rollouts a second that this design could carry at most: the smaller of what workers and slots allow. */
+  readonly capacity_per_second: number;
+  /** Of all the slots' time from the first arrival to the end of the run: sampled in, and held while tools ran. */
+  readonly slots_sampled_share: number;
+  readonly slots_held_share: number;
   readonly ttft_ms: Readonly<Record<'p50' | 'p90' | 'p95' | 'p99', number>>;
   readonly e2e_ms: Readonly<Record<'p50' | 'p90' | 'p95' | 'p99', number>>;
 }

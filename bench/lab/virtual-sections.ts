@@ -76,9 +76,10 @@ export async function profileSection(
   armNames: readonly string[],
   rollouts: number,
   seed: number,
+  restartsAfterIdle: boolean,
 ): Promise<ProfileSection> {
   const arms = armNames.map(virtualArm);
-  const simulated = await simulate(cellAt(place, seed), arms, firstRollouts(rollouts));
+  const simulated = await simulate(cellAt(place, seed, { restartsAfterIdle }), arms, firstRollouts(rollouts));
   const baseline = sumsOf(simulated.get('replay-http') ?? []).e2e_ms;
   const about = {
     scenario: place.scenario.name,
@@ -92,6 +93,7 @@ export async function profileSection(
   );
   return {
     ...about,
+    restarts_after_idle: restartsAfterIdle,
     rollouts,
     arms: arms.map((arm) => armMean(arm.name, of(simulated, arm), baseline)),
     difference,

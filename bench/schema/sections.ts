@@ -43,6 +43,7 @@ export const difference = z.strictObject({
 
 export const profile = z.strictObject({
   ...cell,
+  restarts_after_idle: flag('A window that was idle starts small again.'),
   rollouts,
   arms: z.array(
     z.strictObject({
@@ -188,6 +189,13 @@ export const capacity = z.strictObject({
   arrivals: text('How rollouts arrive.'),
   offered_per_second: perSecond('rollouts', 'Rollouts that arrive.'),
   goodput_per_second: perSecond('rollouts', 'Rollouts that meet both bounds of goodput.'),
+  slots: count('Turns that the model samples at once.'),
+  rollouts,
+  unfinished: count('Measured rollouts that did not complete before the run was over.'),
+  attainment: ratio('Of the measured rollouts, those that met both bounds.'),
+  capacity_per_second: perSecond('rollouts', 'What this design could carry at most, by workers and slots.'),
+  slots_sampled_share: ratio('Of all the slots’ time, sampled in.'),
+  slots_held_share: ratio('Of all the slots’ time, held while tools ran.'),
   ttft_ms: quantiles('Scheduled start of a turn → first token'),
   e2e_ms: quantiles('Scheduled arrival of a rollout → its end'),
 });

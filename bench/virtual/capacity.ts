@@ -44,20 +44,6 @@ export interface GoodputBound {
   readonly e2eFactorMax: number;
 }
 
-export interface CapacityPoint extends CapacitySection {
-  readonly slots: number;
-  readonly rollouts: number;
-  /** Measured rollouts that did not complete before the run was over. */
-  readonly unfinished: number;
-  /** Of the measured rollouts, those that met both bounds. */
-  readonly attainment: number;
-  /** Rollouts a second that this design could carry at most (G2). */
-  readonly capacity_per_second: number;
-  /** Of all the slots' time from the first arrival to the end of the run: sampled in, and held while tools ran. */
-  readonly slots_sampled_share: number;
-  readonly slots_held_share: number;
-}
-
 /** An append whose suspended loop gives its place on the machine to others while the client runs its tools. */
 export const prototypePlaceGivenBack: VirtualArm = {
   ...prototype,
@@ -90,7 +76,7 @@ export function meetsBound(
 
 /** In DistServe's sense: the highest rate offered at which at least that share of the rollouts met the bounds; else 0. */
 export function highestRateMet(
-  points: readonly Pick<CapacityPoint, 'offered_per_second' | 'attainment'>[],
+  points: readonly Pick<CapacitySection, 'offered_per_second' | 'attainment'>[],
   attainmentMin = 0.9,
 ): number {
   const met = points.filter(({ attainment }) => attainment >= attainmentMin);
@@ -115,7 +101,7 @@ export async function measureCapacity(
   ratePerSecond: number,
   alone: readonly PlayedAlone[],
   unloaded: Unloaded,
-): Promise<CapacityPoint> {
+): Promise<CapacitySection> {
   const { cell, workers, slots, measured, discarded, bound, drainMsMax = 600_000 } = load;
   const server = new VirtualServer({ cell, arm, workers, slots });
   const count = countOf(load);
@@ -163,13 +149,13 @@ export async function sweepCapacity(
   load: CapacityLoad,
   arms: readonly VirtualArm[] = capacityArms,
   shares: readonly number[] = capacityShares,
-  onPoint: (point: CapacityPoint) => void = () => {},
-): Promise<CapacityPoint[]> {
+  onPoint: (point: CapacitySection) => void = () => {},
+): Promise<CapacitySection[]> {
   const unloaded = await playedAlone(load, shipped);
   const reference = theoreticalCapacity(unloaded, load);
   if (reference === Infinity)
     throw new RangeError('neither workers nor slots bound how many rollouts a second there are');
-  const points: CapacityPoint[] = [];
+  const points: CapacitySection[] = [];
   for (const arm of arms) {
     const alone = arm === shipped ? unloaded : await playedAlone(load, arm);
     for (const share of shares) {
@@ -185,7 +171,7 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(2);
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
 /** A table, a line for each arm and rate. */
-export function capacityText(points: readonly CapacityPoint[]): string {
+export function capacityText(points: readonly CapacitySection[]): string {
   const head = [
     'arm',
     'offered/s',
