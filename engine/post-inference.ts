@@ -1,4 +1,5 @@
 /** Post-inference, once on every outcome of an admitted rollout (S5), on a bounded signal that the cancel does not kill. */
+import { onAbort } from './abort.js';
 import type { Step } from './log-entry.js';
 import type { Outcome } from './outcome.js';
 import { postPassage, type Standing } from './passages.js';
@@ -23,6 +24,8 @@ export async function* postInference(
   using _deadline = clock.after(limits.postMsMax, () =>
     bound.abort(new ProtocolError('server_error', `Post-inference took longer than ${limits.postMsMax} ms.`)),
   );
+  // Held all along, so that the waits of every stage find a listener that is there already.
+  using _held = onAbort(bound.signal, () => undefined);
   const ended = await windUp(outcome, bound.signal);
   const passage = postPassage(standing, ended, bound.signal);
   await stages.finish(passage, receipts, true);

@@ -58,8 +58,8 @@ export function countedRequest({ instructions_tokens, tools_bytes, compact_thres
         type: 'function' as const,
         name: 'tool',
         description: countedText(Math.round(tools_bytes / bytesPerToken)),
+        // No schema of what it takes: rendered as one that takes nothing, and not checked anew at each create.
         strict: false,
-        parameters: { type: 'object', properties: {} },
       },
     ],
   };

@@ -33,6 +33,9 @@ const framing = {
   system: 3 + 'system'.length,
 } as const;
 
+/** How a tool without parameters is rendered. */
+const noParameters = '{"type":"object","properties":{}}';
+
 /** Milliseconds of one turn, by what they are spent on. */
 export interface TurnTerms {
   readonly network: number;
@@ -113,8 +116,7 @@ function preambleTokens(scenario: VirtualCell['scenario']): number {
   const { instructions, tools } = countedRequest(scenario);
   const toolTokens = sumOf(
     tools,
-    ({ name, description, parameters }) =>
-      framing.system + [name, description, JSON.stringify(parameters)].join('\n').length,
+    ({ name, description }) => framing.system + [name, description, noParameters].join('\n').length,
   );
   return framing.system + instructions.length + toolTokens;
 }

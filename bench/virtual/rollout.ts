@@ -8,6 +8,7 @@
  *       before it. Rollouts that are to get in each other's way share a server (capacity.ts).
  *   V3  A time at the client is the time at the server plus half a round trip; nothing else of it is estimated.
  */
+import { onAbort } from '../../engine/abort.js';
 import { deferred, type Kept, type LiveResponse, type LogEntry, type StageRuns } from '../../engine/index.js';
 import {
   otherModelName,
@@ -98,6 +99,8 @@ export class Player {
     const { network, cold } = this.#cell;
     const { scripts } = this.#server;
     const startedAt = this.#clock.now();
+    // Held all along, so that its many waits find a listener on the signal that is there already.
+    using _held = onAbort(this.#signal, () => undefined);
     scripts.set(this.name, countedScript(turnsOf(this.#rollout)));
     try {
       if (cold) await this.#sleep(setupMs(network, this.#arm.transport));
