@@ -5,10 +5,11 @@ import { profileNamed } from '../service/profile.js';
 import { pairedDifference } from '../statistics.js';
 import { plain } from '../table.js';
 import { virtualArm } from '../virtual/arm.js';
+import { predictRollout } from '../virtual/formula.js';
 import type { VirtualTurn } from '../virtual/client.js';
 import { playVirtual, type MachineCosts, type PlayedRollout, type VirtualCell } from '../virtual/rollout.js';
 import type { AnchorCell, RealCell } from './cells.js';
-import type { MeasuredRollout } from './difference.js';
+import { pairsOf, perTurnMs, type MeasuredRollout } from './difference.js';
 import { fitMachine, turnPairs } from './fit.js';
 import type { AnchorSection } from './sections.js';
 
@@ -94,23 +95,43 @@ function overheadOf(
 const agree = (real: number, virtual: number): boolean =>
   Math.abs(real - virtual) <= Math.max(agreementMs, agreementShare * Math.abs(real));
 
-interface PerTurn {
-  readonly e2e_ms: number;
-  readonly turns: readonly unknown[];
+/** By formula: end to end, and the median overhead of the turns after the first. */
+function formulaOf(cell: VirtualCell, arm: string, rollout: number): { e2e_ms: number; overhead_ms: number } {
+  const { e2e_ms, turns } = predictRollout(cell, virtualArm(arm), rollout);
+  const overheads = turns.slice(1).map(({ overhead_ms }) => overhead_ms);
+  return { e2e_ms, overhead_ms: overheads.length === 0 ? 0 : median(overheads) };
 }
-const perTurn = (left: PerTurn, right: PerTurn): number => (left.e2e_ms - right.e2e_ms) / left.turns.length;
 
-/** Both engines on one cell. The formula's own figures are those of `formula`, where it has some. */
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Prototype − shipped per turn: measured, in virtual time and by formula. Null where no block has both. */
+function differencesOf(
+  cell: VirtualCell,
+  rows: Rows,
+  played: ReadonlyMap<string, Played>,
+  seed: number,
+): AnchorSection['difference'] | null {
+  const pairs = pairsOf(rows, 'append-ws', 'chain-ws');
+  const real = pairedDifference(pairs.map(perTurnMs), seed);
+  if (real === null) return null;
+  const virtual = pairs.map(([{ rollout }]) => {
+    const [left, right] = ['append-ws', 'chain-ws'].map((arm) => played.get(arm)?.get(rollout));
+    return left === undefined || right === undefined ? 0 : perTurnMs([left, right]);
+  });
+  const formula = pairs.map(([{ rollout, turns }]) => {
+    const [left, right] = ['append-ws', 'chain-ws'].map((arm) => formulaOf(cell, arm, rollout).e2e_ms);
+    return ((left ?? 0) - (right ?? 0)) / turns.length;
+  });
+  return { real, virtual: mean(virtual), formula: mean(formula) };
+}
+
+/** Both engines on one cell, and the formula beside them. Null where no block has both designs. */
 export async function anchorSection(
   cell: AnchorCell,
   rows: Rows,
   seed: number,
   machine: Machine,
-  formula: (
-    cell: VirtualCell,
-    arm: string,
-    rollout: number,
-  ) => { e2e_ms: number; overhead_ms_per_turn: number },
 ): Promise<AnchorSection | null> {
   const virtualCell = await virtualCellOf(cell, seed, machine);
   const rollouts = rolloutsOf(rows);
@@ -120,31 +141,10 @@ export async function anchorSection(
     arm,
     real: overheadOf(ofArm(rows, arm)),
     virtual: overheadOf([...(played.get(arm)?.values() ?? [])]),
-    formula: median(rollouts.map((rollout) => formula(virtualCell, arm, rollout).overhead_ms_per_turn)),
+    formula: median(rollouts.map((rollout) => formulaOf(virtualCell, arm, rollout).overhead_ms)),
   }));
-  const pairs = ofArm(rows, 'append-ws').flatMap((left) => {
-    const right = rows.find((row) => row.arm === 'chain-ws' && row.block === left.block);
-    return right === undefined ? [] : [{ left, right, rollout: left.rollout }];
-  });
-  const real = pairedDifference(
-    pairs.map(({ left, right }) => perTurn(left, right)),
-    seed,
-  );
-  if (real === null) return null;
-  const virtual = pairs.map(({ rollout }) => {
-    const [left, right] = [played.get('append-ws')?.get(rollout), played.get('chain-ws')?.get(rollout)];
-    return left === undefined || right === undefined ? 0 : perTurn(left, right);
-  });
-  const mean = (values: readonly number[]): number =>
-    values.reduce((sum, value) => sum + value, 0) / values.length;
-  const byFormula = pairs.map(({ rollout, left: { turns } }) => {
-    const [left, right] = [
-      formula(virtualCell, 'append-ws', rollout),
-      formula(virtualCell, 'chain-ws', rollout),
-    ];
-    return (left.e2e_ms - right.e2e_ms) / turns.length;
-  });
-  const difference = { real, virtual: mean(virtual), formula: mean(byFormula) };
+  const difference = differencesOf(virtualCell, rows, played, seed);
+  if (difference === null) return null;
   return {
     name: cell.name,
     held_out: cell.heldOut,
@@ -153,10 +153,12 @@ export async function anchorSection(
     tokens_per_second: cell.decodeTokensPerSecond,
     rtt_ms: cell.rttMs,
     path: cell.path,
-    blocks: real.blocks,
+    blocks: difference.real.blocks,
     overhead,
     difference,
-    agrees: overhead.every((one) => agree(one.real, one.virtual)) && agree(real.median, difference.virtual),
+    agrees:
+      overhead.every((one) => agree(one.real, one.virtual)) &&
+      agree(difference.real.median, difference.virtual),
   };
 }
 

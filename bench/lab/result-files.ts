@@ -19,6 +19,8 @@ export const fileNames = {
   trace: 'trace.json',
   otlp: 'trace.otlp.json',
   figures: 'figures',
+  /** Only while a run is under way. */
+  tasks: 'tasks.jsonl',
 } as const;
 
 /** Writes a file so that a reader, or a kill, meets the old one or the new one and nothing between. */

@@ -103,6 +103,11 @@ export class Store {
     writeWhole(join(this.dir, name), content);
   }
 
+  /** Adds to a file of the run's own. It is gone once the result is finished. */
+  append(name: string, line: string): void {
+    appendFileSync(join(this.dir, name), line);
+  }
+
   /**
    * Writes `summary.json`, both CSV files and the dictionary. May be called again: a partial result is replaced.
    * @throws RangeError for a field that the dictionary does not know.
@@ -116,6 +121,7 @@ export class Store {
     this.write(fileNames.turnsCsv, stringify(this.#turns, { header: true }));
     this.write(fileNames.dictionary, dictionary());
     this.write(fileNames.summary, `${JSON.stringify(checked, null, 1)}\n`);
+    if (!checked.partial) rmSync(join(this.dir, fileNames.tasks), { force: true });
   }
 }
 

@@ -65,3 +65,14 @@ function parsed<Value>(schema: z.ZodType<Value>, value: unknown, from: string): 
 export const parseSummary = (value: unknown, from: string): LabSummary => parsed(summary, value, from);
 /** @throws RangeError that names every field at fault, a line each. */
 export const parseManifest = (value: unknown, from: string): LabManifest => parsed(labManifest, value, from);
+
+const task = z.strictObject({ task: z.string(), rows: z.array(z.record(z.string(), z.unknown())) });
+
+/** A line of the sections that are done; null where it is none. */
+export function parseTask(line: string): z.output<typeof task> | null {
+  try {
+    return task.safeParse(JSON.parse(line)).data ?? null;
+  } catch {
+    return null;
+  }
+}
