@@ -32,7 +32,7 @@ export function requestTokens(
 export function turnPairs(
   arm: string,
   real: readonly MeasuredRollout[],
-  virtual: ReadonlyMap<number, readonly VirtualTurn[]>,
+  virtual: ReadonlyMap<number, readonly Pick<VirtualTurn, 'overhead_ms'>[]>,
 ): TurnPair[] {
   const pairs = real.flatMap(({ rollout, turns }) =>
     turns.flatMap((turn, index) => {

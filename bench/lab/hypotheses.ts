@@ -100,12 +100,12 @@ function h3({ invariance = [] }: LabSummary): Ruled {
     decided_by: 'invariance[]',
     engine: 'virtual',
   } as const;
-  if (invariance.length === 0) return undecided(about);
   const worst = (restarts: boolean) =>
     invariance
       .filter((one) => one.restarts_after_idle === restarts)
-      .reduce((most, one) => (one.spread_ms > most.spread_ms ? one : most));
+      .toSorted((left, right) => right.spread_ms - left.spread_ms)[0];
   const [open, small] = [worst(false), worst(true)];
+  if (open === undefined || small === undefined) return undecided(about);
   const holds = open.spread_ms <= 1 && small.spread_ms <= 1;
   return {
     ...about,

@@ -28,6 +28,8 @@ import { readTasks, taskLine } from './tasks.js';
 
 export interface LabOptions {
   readonly set: SetName;
+  /** Default: the set's own. */
+  readonly plan?: Plan;
   /** Where the result is written. */
   readonly dir: string;
   /** Goes on with what is there. Default false. */
@@ -224,8 +226,7 @@ function summaryOf(sections: Sections, about: Omit<LabSummary, 'version'>): LabS
  * @throws Error where there is an unfinished result and it was not to be resumed, or a rollout does not complete.
  */
 export async function runLab(options: LabOptions): Promise<LabSummary> {
-  const { set, dir, resume = false, seed = 1, signal } = options;
-  const plan = plans[set];
+  const { set, dir, resume = false, seed = 1, signal, plan = plans[set] } = options;
   const about = manifestOf(plan, options);
   const store = openStore(dir, { resume, manifest: about });
   const cells = [...plan.bare, plan.transports, ...plan.anchors];
