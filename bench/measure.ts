@@ -33,7 +33,7 @@ export interface Place {
   readonly order: number;
 }
 
-/** One turn of a measurement, in milliseconds. See the data dictionary in bench/BENCHMARKS.md. */
+/** One turn of a measurement, in milliseconds. Named as in the data dictionary of a result. */
 export interface MeasuredTurn {
   readonly turn: number;
   /** Since the rollout's first turn was ready; the others since this one was. */

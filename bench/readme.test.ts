@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { rolloutFields } from './schema/rows.js';
+
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const lab = readFileSync(join(root, 'bench', 'README.md'), 'utf8');
 
 test('the block that embeds the engine runs as it stands in the README', async (t) => {
   const block = /```js\n([\s\S]*?)```/.exec(readme)?.[1];
@@ -27,15 +30,26 @@ test('the README names both commands within its first screen', () => {
   assert.match(firstScreen, /npm ci && npm test/);
 });
 
-test('every file and folder the README links to exists', () => {
-  for (const [, target] of readme.matchAll(/\]\(([^)#]+)\)/g))
-    if (target !== undefined && !target.startsWith('http')) readFileSyncOrFolder(join(root, target));
+test('every file and folder that a README links to exists', () => {
+  for (const [path, text] of [
+    ['README.md', readme],
+    ['bench/README.md', lab],
+  ] as const)
+    for (const [, target] of text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g))
+      if (target !== undefined && !target.startsWith('http')) statSync(join(root, dirname(path), target));
 });
 
-function readFileSyncOrFolder(path: string): void {
-  try {
-    readFileSync(path);
-  } catch (fault) {
-    if (!(fault instanceof Error) || !('code' in fault) || fault.code !== 'EISDIR') throw fault;
-  }
-}
+test('every example that the README of the lab runs has been compiled', () => {
+  const examples = [...lab.matchAll(/^node (?:--test )?(dist\/\S+\.js)/gm)].map(([, path = '']) => path);
+  assert.ok(examples.length >= 5);
+  for (const path of examples) statSync(join(root, path));
+});
+
+test('the Python in the README of the lab reads fields that the rows have', () => {
+  const block = /```python\n([\s\S]*?)```/.exec(lab)?.[1];
+  assert.ok(block !== undefined, 'it has a Python block');
+  const fields = rolloutFields.map(({ path }) => path);
+  const read = [...block.matchAll(/"([a-z_0-9]+)"/g)].map(([, field = '']) => field);
+  assert.ok(read.length >= 10);
+  for (const field of read) assert.ok(fields.includes(field), field);
+});

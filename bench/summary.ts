@@ -15,7 +15,7 @@ import {
   type PairedDifference,
 } from './statistics.js';
 
-/** One arm in one scenario. Field names are those of the data dictionary in bench/BENCHMARKS.md. */
+/** One arm in one scenario. bench/README.md says what each field is. */
 export interface Row {
   readonly arm: string;
   readonly rollouts: number;
