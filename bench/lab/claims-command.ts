@@ -30,6 +30,8 @@ function run({ write = false }: { write?: boolean }): void {
   const results = committedResults();
   const quick = results.get('quick');
   const generated = quick === undefined ? null : resultsBlock(quick);
+  if (write && generated === null)
+    throw new Error('there is no bench/results/quick/summary.json to make the results block from');
   if (write && generated !== null) writeWhole(path, withBlock(readFileSync(path, 'utf8'), generated));
   const readme = readFileSync(path, 'utf8');
   const known: Results = results;

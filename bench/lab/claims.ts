@@ -3,7 +3,7 @@
  * `1.10<!-- quick:frontier[0].threshold_ms -->`; what is between `<!-- results -->` and `<!-- /results -->` is generated.
  * Pure: text and results in, sentences out.
  */
-import { allowed, code, type Allowed } from './claims-rules.js';
+import { allowed, unread, type Allowed } from './claims-rules.js';
 
 /** Results by the name of their run, as they stand in `bench/results/<run>/summary.json`. */
 export type Results = ReadonlyMap<string, unknown>;
@@ -128,7 +128,7 @@ function looseFaults(text: string): Fault[] {
 
 /** Every number of a README that no result stands behind: a line each, with its place and what to do. */
 export function faultsIn(readme: string, results: Results): string[] {
-  const stated = without(code, blanked(readme, new RegExp(block, 'g')));
+  const stated = without(unread, blanked(readme, new RegExp(block, 'g')));
   const uncited = without(allowed, blanked(blanked(stated, citation), comment));
   return [...citedFaults(stated, results), ...looseFaults(uncited)]
     .sort((one, other) => one.index - other.index)

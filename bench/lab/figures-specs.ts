@@ -15,7 +15,7 @@ export interface Figure {
 const materialPercent = 5;
 const residualsMax = 6;
 const gainPercentMax = 30;
-const residualTicks = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 2000];
+const residualTicks = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 2000];
 const width = 620;
 
 const speedAxis = {
@@ -29,6 +29,10 @@ function speeds(rows: readonly { readonly tokens_per_second: number }[]): number
   return [...new Set(rows.map(({ tokens_per_second }) => tokens_per_second))].sort(
     (one, other) => one - other,
   );
+}
+
+function idleWords(one: Pick<FrontierSection, 'restarts_after_idle'>): string {
+  return one.restarts_after_idle ? ', idle windows restart' : '';
 }
 
 /** Gains are positive in figures: how much less time the prototype takes, in per cent of the shipped design's. */
@@ -95,7 +99,7 @@ function gain(bare: readonly Difference[], frontier: readonly FrontierSection[])
     'Points: bare, with 95 % interval; engine, sockets and server are real where measured, model and tools simulated.',
     cell === undefined
       ? 'No swept axis in this result.'
-      : `Lines: virtual time, RTT ${cell.rtt_ms} ms, tools × ${cell.tool_scale}; an assumed cost of a create beyond an append.`,
+      : `Lines: virtual time, RTT ${cell.rtt_ms} ms, tools × ${cell.tool_scale}${idleWords(cell)}; an assumed cost of a create beyond an append.`,
   ];
   return {
     name: 'gain',
@@ -140,7 +144,7 @@ function gain(bare: readonly Difference[], frontier: readonly FrontierSection[])
 function frontierFigure(sections: readonly FrontierSection[]): Figure {
   const title = `Where the prototype gains ${materialPercent} %: what a create would have to cost beyond an append`;
   const rows = sections.flatMap(({ scenario, tokens_per_second, rtt_ms, tool_scale, ...one }) => {
-    const idle = one.restarts_after_idle ? ', window restarts' : '';
+    const idle = idleWords(one);
     const series = `${scenario}, tools × ${tool_scale}, RTT ${rtt_ms} ms${idle}`;
     return one.threshold_ms === null ? [] : [{ series, tokens_per_second, threshold_ms: one.threshold_ms }];
   });
@@ -158,14 +162,14 @@ function frontierFigure(sections: readonly FrontierSection[]): Figure {
       field: 'threshold_ms',
       type: 'quantitative',
       title: 'residual of a create, ms per turn',
-      scale: { type: 'log', nice: false, padding: 16 },
+      scale: { type: 'symlog', constant: 10, nice: false, padding: 16 },
       axis: { values: residualTicks },
     },
     color: {
       field: 'series',
       type: 'nominal',
       title: null,
-      legend: { orient: 'bottom', columns: 2 },
+      legend: { orient: 'bottom', columns: 1 },
     },
   } as const;
   return {

@@ -54,16 +54,23 @@ export type LabManifest = z.output<typeof labManifest>;
 export const summaryFields: readonly Field[] = fieldsOf(summary);
 export const manifestFields: readonly Field[] = fieldsOf(labManifest);
 
+/** A list of numbers that are none has a line for each: more of them say no more. */
+const faultsShown = 5;
+
 function parsed<Value>(schema: z.ZodType<Value>, value: unknown, from: string): Value {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const lines = result.error.issues.map(({ path, message }) => `${from}: ${path.join('.')}: ${message}`);
-  throw new RangeError(lines.join('\n'));
+  const { issues } = result.error;
+  const lines = issues
+    .slice(0, faultsShown)
+    .map(({ path, message }) => `${from}: ${path.join('.')}: ${message}`);
+  const more = issues.length - lines.length;
+  throw new RangeError([...lines, ...(more > 0 ? [`${from}: and ${more} more`] : [])].join('\n'));
 }
 
-/** @throws RangeError that names every field at fault, a line each: an unknown one too, so that none goes without a meaning. */
+/** @throws RangeError that names the first fields at fault, a line each: unknown ones too, so that none goes without a meaning. */
 export const parseSummary = (value: unknown, from: string): LabSummary => parsed(summary, value, from);
-/** @throws RangeError that names every field at fault, a line each. */
+/** @throws RangeError that names the first fields at fault, a line each. */
 export const parseManifest = (value: unknown, from: string): LabManifest => parsed(labManifest, value, from);
 
 const task = z.strictObject({ task: z.string(), rows: z.array(z.record(z.string(), z.unknown())) });
