@@ -197,18 +197,30 @@ test('all that a virtual timer made runnable runs before the next one, breathing
   assert.deepEqual(order, ['one woke', 'one breathed', 'one ended', 'two woke', 'two breathed', 'two ended']);
 });
 
-test('a virtual clock that settles for one turn of the loop still waits for whoever breathes', async () => {
-  const order: string[] = [];
-  const clock = new VirtualClock({ settleRounds: 1 });
-  const work = async (name: string) => {
-    await clock.sleep(10, forever);
-    for (let step = 0; step < 20; step++) await clock.breathe();
-    order.push(`${name} breathed`);
-  };
-  const both = [work('one'), work('two')];
-  await clock.advance(10);
-  assert.deepEqual(order, ['one breathed', 'two breathed']);
-  await Promise.all(both);
+test('a virtual clock that settles for less still waits for whoever breathes, and for every promise', async () => {
+  for (const settleRounds of [0, 1]) {
+    const order: string[] = [];
+    const clock = new VirtualClock({ settleRounds });
+    const work = async (name: string) => {
+      await clock.sleep(10, forever);
+      for (let step = 0; step < 20; step++) await clock.breathe();
+      for (let step = 0; step < 100; step++) await Promise.resolve();
+      order.push(`${name} breathed`);
+    };
+    const both = [work('one'), work('two')];
+    await clock.advance(10);
+    assert.deepEqual(order, ['one breathed', 'two breathed']);
+    await Promise.all(both);
+  }
+});
+
+test('a virtual clock that needs no turn of the loop gives the process one every 256 timers', async () => {
+  const clock = new VirtualClock({ settleRounds: 0 });
+  let turnedAt = -1;
+  setImmediate(() => (turnedAt = clock.now()));
+  for (let at = 1; at <= 300; at++) clock.after(at, () => undefined);
+  await clock.advance(300);
+  assert.ok(turnedAt > 0 && turnedAt <= 256, String(turnedAt));
 });
 
 test('a virtual timer can unset another that is due at the same time', async () => {

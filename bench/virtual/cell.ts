@@ -29,7 +29,7 @@ export interface VirtualCell {
   /** By arm; what the machine takes for nothing where an arm is not named. */
   readonly machine?: Readonly<Record<string, MachineCosts>>;
   /**
-   * Turns of the event loop after each timer. Default 1: nothing in here takes turns but `breathe`, so one lets as much
+   * Turns of the event loop after each timer. Default 0: nothing in here takes turns but `breathe`, so none lets as much
    * settle as three.
    */
   readonly settleRounds?: number;

@@ -31,7 +31,7 @@ export class VirtualServer {
 
   constructor(parts: VirtualServerParts) {
     const { cell, arm, workers = Infinity, onWork } = parts;
-    const clock = new VirtualClock({ settleRounds: cell.settleRounds ?? 1 });
+    const clock = new VirtualClock({ settleRounds: cell.settleRounds ?? 0 });
     this.clock = clock;
     this.workers = new Workers(clock, workers);
     const service = new Service({
