@@ -57,6 +57,8 @@ function anchorScenario(name: string, contextTokens: number): Scenario {
 
 const small = anchorScenario('anchor-small', 2000);
 const large = anchorScenario('anchor-large', 40_000);
+/** What the traces of a result show: few turns, so that a span can be seen. */
+export const tracedScenario = large;
 
 const loopback = {
   profile: 'bare',

@@ -4,27 +4,26 @@
  *   L1  What was measured stays: a run that is ended early leaves a partial summary, and goes on from there.
  *   L2  A section is a fold of rows or of virtual time, so that a summary can be made again from what is in its directory.
  */
-import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { Scenario } from '../../scenarios/index.js';
+import { builtinScenarios, type Scenario } from '../../scenarios/index.js';
 import { manifest } from '../manifest.js';
 import { parseSummary } from '../schema/result.js';
 import { builtinProfiles } from '../service/profile.js';
-import { anchorSection, fittedMachine, type Machine } from './anchors.js';
-import type { RealCell } from './cells.js';
-import { measuredDifference, type MeasuredRollout } from './difference.js';
+import type { Machine } from './anchors.js';
+import { claimMean } from './cells.js';
 import { judge } from './hypotheses.js';
+import { labManifest } from './manifest.js';
+import { blockSeconds, measureCell, measuredSections } from './measured.js';
 import { plans, type Plan, type SetName, type VirtualTask } from './plan.js';
 import { judgeClaims } from './published.js';
-import { RealCellRun } from './real.js';
-import { rowsOfMeasurement } from './rows.js';
-import type { AnchorSection, Difference, LabSummary } from './sections.js';
-import { openStore, type LabManifest, type Store } from './store.js';
 import { fileNames } from './result-files.js';
+import type { LabSummary } from './sections.js';
+import { openStore, type LabManifest, type Store } from './store.js';
 import { readTasks, taskLine } from './tasks.js';
+import { writeTraces } from './traced.js';
 
 export interface LabOptions {
   readonly set: SetName;
@@ -44,51 +43,20 @@ export interface LabOptions {
   readonly command: string;
 }
 
-/** About how many seconds a block of a cell takes on two cores, for the progress bar alone. */
-function blockSeconds({ arms, profile, rttMs, scenario: { name } }: RealCell): number {
-  const rollout = name === 'claim-regime' ? 1.9 : name === 'coding-replay' ? 2.5 : 0.5;
-  return arms.length * (rollout + (5 * rttMs) / 1000 + (profile === 'bare' ? 0 : 0.4));
-}
-
-const unitOf = (cell: RealCell, block: number): string => `real/${cell.name}/${block}`;
-
-function hashOf(scenario: Scenario): string {
-  return createHash('sha256').update(JSON.stringify(scenario)).digest('hex');
-}
-
 function manifestOf(plan: Plan, { set, seed = 1, command }: LabOptions): LabManifest {
   const cells = [...plan.bare, plan.transports, ...plan.anchors];
-  const scenarios = new Map(cells.map(({ scenario }) => [scenario.name, scenario]));
-  return {
-    ...manifest(command),
-    version: 1,
+  return labManifest({
     set,
     seed,
-    rtt_method: 'relay in a process of its own; virtual time by formula',
-    scenarios: Object.fromEntries([...scenarios].map(([name, scenario]) => [name, hashOf(scenario)])),
-    profiles: Object.fromEntries(builtinProfiles),
+    command,
+    rttMethod: 'relay in a process of its own; in virtual time by formula',
+    scenarios: [...cells.map(({ scenario }) => scenario), ...builtinScenarios.values(), claimMean],
+    profiles: [...builtinProfiles.values()],
     parameters: {
       cells: cells.map(({ scenario, ...rest }) => ({ ...rest, scenario: scenario.name })),
       virtual: plan.virtual.map(({ name }) => name),
     },
-  };
-}
-
-/** Rows of a cell, as they stand in the result: the same whether they were measured now or before. */
-function rowsOf(store: Store, cell: RealCell): MeasuredRollout[] {
-  const { rollouts, turns } = store.rows();
-  const prefix = `real/${cell.name}/`;
-  const keyed = new Map<string, MeasuredRollout['turns'][number][]>();
-  for (const turn of turns)
-    if (turn.unit.startsWith(prefix)) {
-      const key = `${turn.unit} ${turn.arm}`;
-      const known = keyed.get(key);
-      if (known === undefined) keyed.set(key, [turn]);
-      else known.push(turn);
-    }
-  return rollouts
-    .filter(({ unit }) => unit.startsWith(prefix))
-    .map(({ turns: _, ...row }) => ({ ...row, turns: keyed.get(`${row.unit} ${row.arm}`) ?? [] }));
+  });
 }
 
 /** Work that is done, for the bar. */
@@ -108,50 +76,6 @@ class Meter {
   }
 }
 
-async function measureCell(
-  cell: RealCell,
-  store: Store,
-  scenarioFile: string,
-  seed: number,
-  { signal, meter }: { readonly signal: AbortSignal; readonly meter: Meter },
-): Promise<void> {
-  let run: RealCellRun | null = null;
-  try {
-    for (let block = 0; block < cell.blocks && !signal.aborted; block++) {
-      const unit = unitOf(cell, block);
-      if (!store.has(unit)) {
-        run ??= await RealCellRun.open(cell, seed, scenarioFile);
-        const measured = await run.measure(block);
-        const rows = measured.map((measurement) =>
-          rowsOfMeasurement(
-            {
-              path: cell.path,
-              scenario: cell.scenario.name,
-              profile: cell.profile,
-              arm: measurement.arm,
-              tokens_per_second: cell.decodeTokensPerSecond,
-              rtt_ms: cell.rttMs,
-              tool_scale: cell.toolScale,
-              block,
-              order: measurement.order,
-              rollout: measurement.rollout,
-            },
-            measurement,
-          ),
-        );
-        store.add(
-          unit,
-          rows.flatMap(({ rollouts }) => rollouts),
-          rows.flatMap(({ turns }) => turns),
-        );
-      }
-      meter.did(blockSeconds(cell), cell.name);
-    }
-  } finally {
-    await run?.[Symbol.asyncDispose]();
-  }
-}
-
 /** Scenarios as files for the server of each cell, gone with the run. */
 class ScenarioFiles implements Disposable {
   readonly #dir = mkdtempSync(join(tmpdir(), 'long-response-lab-'));
@@ -166,27 +90,6 @@ class ScenarioFiles implements Disposable {
 }
 
 type Sections = Partial<Record<VirtualTask['section'] | 'bare' | 'anchors', readonly object[]>>;
-
-async function measuredSections(
-  plan: Plan,
-  store: Store,
-  seed: number,
-): Promise<Sections & { machine: Machine }> {
-  const differences = [
-    ...plan.bare.map((cell) =>
-      measuredDifference(cell, rowsOf(store, cell), ['append-ws', 'chain-ws'], seed),
-    ),
-    measuredDifference(plan.transports, rowsOf(store, plan.transports), ['replay-ws', 'replay-http'], seed),
-  ];
-  const bare = differences.filter((one): one is Difference => one !== null);
-  const machine = await fittedMachine(plan.anchors, (cell) => rowsOf(store, cell), seed);
-  const anchors: AnchorSection[] = [];
-  for (const cell of plan.anchors) {
-    const section = await anchorSection(cell, rowsOf(store, cell), seed, machine);
-    if (section !== null) anchors.push(section);
-  }
-  return { bare, anchors, machine };
-}
 
 async function playTasks(
   plan: Plan,
@@ -237,7 +140,13 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
   );
   using files = new ScenarioFiles();
   for (const cell of cells)
-    await measureCell(cell, store, files.fileOf(cell.scenario), seed, { signal, meter });
+    await measureCell(cell, {
+      store,
+      scenarioFile: files.fileOf(cell.scenario),
+      seed,
+      signal,
+      onBlock: () => meter.did(blockSeconds(cell), cell.name),
+    });
   const { machine, ...measured } = await measuredSections(plan, store, seed);
   const played = await playTasks(plan, store, { signal, seed, machine, meter }).catch((fault: unknown) => {
     if (signal.aborted) return {};
@@ -248,5 +157,6 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
     { set, seed, manifest: manifest(options.command), partial: signal.aborted },
   );
   store.finish(summary);
+  if (!summary.partial) await writeTraces(store, seed);
   return summary;
 }

@@ -1,0 +1,110 @@
+/** The measured part of a run: cells played block by block, and the sections that are folds of their rows. */
+import { anchorSection, fittedMachine, type Machine } from './anchors.js';
+import type { RealCell } from './cells.js';
+import { measuredDifference, type MeasuredRollout } from './difference.js';
+import type { Plan } from './plan.js';
+import { RealCellRun } from './real.js';
+import { rowsOfMeasurement } from './rows.js';
+import type { AnchorSection, Difference } from './sections.js';
+import type { Store } from './store.js';
+
+const unitOf = (cell: RealCell, block: number): string => `real/${cell.name}/${block}`;
+
+/** Rows of a cell, as they stand in the result: the same whether they were measured now or before. */
+function rowsOf(store: Store, cell: RealCell): MeasuredRollout[] {
+  const { rollouts, turns } = store.rows();
+  const prefix = `real/${cell.name}/`;
+  const keyed = new Map<string, MeasuredRollout['turns'][number][]>();
+  for (const turn of turns)
+    if (turn.unit.startsWith(prefix)) {
+      const key = `${turn.unit} ${turn.arm}`;
+      const known = keyed.get(key);
+      if (known === undefined) keyed.set(key, [turn]);
+      else known.push(turn);
+    }
+  return rollouts
+    .filter(({ unit }) => unit.startsWith(prefix))
+    .map(({ turns: _, ...row }) => ({ ...row, turns: keyed.get(`${row.unit} ${row.arm}`) ?? [] }));
+}
+
+/** About how many seconds a block of a cell takes on two cores, for the progress bar alone. */
+export function blockSeconds({ arms, profile, rttMs, scenario: { name } }: RealCell): number {
+  const rollout = name === 'claim-regime' ? 1.9 : name === 'coding-replay' ? 2.5 : 0.5;
+  return arms.length * (rollout + (5 * rttMs) / 1000 + (profile === 'bare' ? 0 : 0.4));
+}
+
+async function measureBlock(cell: RealCell, run: RealCellRun, block: number, store: Store): Promise<void> {
+  const rows = (await run.measure(block)).map((measured) =>
+    rowsOfMeasurement(
+      {
+        path: cell.path,
+        scenario: cell.scenario.name,
+        profile: cell.profile,
+        arm: measured.arm,
+        tokens_per_second: cell.decodeTokensPerSecond,
+        rtt_ms: cell.rttMs,
+        tool_scale: cell.toolScale,
+        block,
+        order: measured.order,
+        rollout: measured.rollout,
+      },
+      measured,
+    ),
+  );
+  const rollouts = rows.flatMap((one) => one.rollouts);
+  store.add(
+    unitOf(cell, block),
+    rollouts,
+    rows.flatMap(({ turns }) => turns),
+  );
+}
+
+export interface CellOptions {
+  readonly store: Store;
+  /** A file with the cell's scenario, for its server. */
+  readonly scenarioFile: string;
+  readonly seed: number;
+  /** Ends it after the block under way. */
+  readonly signal: AbortSignal;
+  /** Called with every block that is there, measured now or before. */
+  readonly onBlock: () => void;
+}
+
+/** Measures the blocks of a cell that are not there yet. */
+export async function measureCell(cell: RealCell, options: CellOptions): Promise<void> {
+  const { store, scenarioFile, seed, signal, onBlock } = options;
+  let run: RealCellRun | null = null;
+  try {
+    for (let block = 0; block < cell.blocks && !signal.aborted; block++) {
+      if (!store.has(unitOf(cell, block))) {
+        run ??= await RealCellRun.open(cell, seed, scenarioFile);
+        await measureBlock(cell, run, block, store);
+      }
+      onBlock();
+    }
+  } finally {
+    await run?.[Symbol.asyncDispose]();
+  }
+}
+
+/** What the rows of a plan come to: the finding, whether the engines agree, and what the machine takes. */
+export async function measuredSections(
+  plan: Pick<Plan, 'bare' | 'transports' | 'anchors'>,
+  store: Store,
+  seed: number,
+): Promise<{ bare: Difference[]; anchors: AnchorSection[]; machine: Machine }> {
+  const differences = [
+    ...plan.bare.map((cell) =>
+      measuredDifference(cell, rowsOf(store, cell), ['append-ws', 'chain-ws'], seed),
+    ),
+    measuredDifference(plan.transports, rowsOf(store, plan.transports), ['replay-ws', 'replay-http'], seed),
+  ];
+  const bare = differences.filter((one): one is Difference => one !== null);
+  const machine = await fittedMachine(plan.anchors, (cell) => rowsOf(store, cell), seed);
+  const anchors: AnchorSection[] = [];
+  for (const cell of plan.anchors) {
+    const section = await anchorSection(cell, rowsOf(store, cell), seed, machine);
+    if (section !== null) anchors.push(section);
+  }
+  return { bare, anchors, machine };
+}
