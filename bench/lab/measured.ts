@@ -24,7 +24,7 @@ function rowsOf(store: Store, cell: RealCell): MeasuredRollout[] {
     }
   return rollouts
     .filter(({ unit }) => unit.startsWith(prefix))
-    .map(({ turns: _, ...row }) => ({ ...row, turns: keyed.get(`${row.unit} ${row.arm}`) ?? [] }));
+    .map((row) => ({ ...row, turns: keyed.get(`${row.unit} ${row.arm}`) ?? [] }));
 }
 
 /** About how many seconds a block of a cell takes on two cores, for the progress bar alone. */
