@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 
 import { compare, compareDefaults, type CompareParameters } from './compare.js';
+import { interruptible } from './interrupt.js';
 import { collected, positiveNumber, serverUrl, share, wholeNumber } from './options.js';
 import { progress } from './progress.js';
 import { openingLine, report } from './report.js';
@@ -73,18 +74,12 @@ async function run(words: CompareWords): Promise<void> {
     toolScale: words.toolScale,
   };
   process.stdout.write(`${openingLine(parameters)}\n\n`);
-  const interrupted = new AbortController();
-  process.on('SIGINT', () => {
-    if (interrupted.signal.aborted) process.exit(130);
-    process.stderr.write('\nending after the rollout under way; once more to stop at once\n');
-    interrupted.abort();
-  });
   const bar = progress('rollouts');
   const key = words.key ?? process.env['LONG_RESPONSE_KEY'];
   const comparison = await compare({
     ...parameters,
     server: words.server === undefined ? undefined : { url: words.server, key },
-    signal: interrupted.signal,
+    signal: interruptible('rollout'),
     onProgress: bar.step,
     command: ['long-response', ...process.argv.slice(2)].join(' '),
   }).finally(bar.stop);

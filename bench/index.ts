@@ -1,4 +1,4 @@
-/** What the designs cost: the comparison, typed. */
+/** What the designs cost: the comparison, the lab and the virtual engine, typed. */
 export { arms, baselineArm, headlineArms, spokenArms, twinArm, type Arm } from './arms.js';
 export {
   compare,
@@ -50,3 +50,25 @@ export {
   type Row,
   type ScenarioSummary,
 } from './summary.js';
+export { runLab, type LabOptions } from './lab/run-lab.js';
+export type * from './lab/sections.js';
+export { cellAt, type VirtualPlace } from './lab/virtual-sections.js';
+export type { NetworkModel } from './network/model.js';
+export {
+  appendWork,
+  boundDesigns,
+  createWork,
+  endWork,
+  endWorkOverlapped,
+  obligationsOf,
+  requestWork,
+  type Bound,
+} from './service/obligations.js';
+export { builtinProfiles, profileNamed, type Profile } from './service/profile.js';
+export { Service, type Work } from './service/stage.js';
+export { prototype, shipped, virtualArm, virtualArms, type VirtualArm } from './virtual/arm.js';
+export { factorSection } from './virtual/factors.js';
+export { predictRollout } from './virtual/formula.js';
+export { frontierSection } from './virtual/frontier.js';
+export { playVirtual, type PlayedRollout, type VirtualCell } from './virtual/rollout.js';
+export { simulate } from './virtual/simulate.js';

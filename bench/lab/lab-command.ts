@@ -1,6 +1,7 @@
 /** `npm run lab -- quick|full`: measures a set, or what is left of it, and says what it found. */
 import { Argument, Command } from 'commander';
 
+import { interruptible } from '../interrupt.js';
 import { wholeNumber } from '../options.js';
 import { progress } from '../progress.js';
 import type { SetName } from './plan.js';
@@ -14,12 +15,6 @@ interface LabWords {
 }
 
 async function run(set: SetName, { resume = false, out, seed }: LabWords): Promise<void> {
-  const interrupted = new AbortController();
-  process.on('SIGINT', () => {
-    if (interrupted.signal.aborted) process.exit(130);
-    process.stderr.write('\nending after the rollout under way; once more to stop at once\n');
-    interrupted.abort();
-  });
   const bar = progress('seconds of work');
   const dir = out ?? `bench/results/${set}`;
   const summary = await runLab({
@@ -27,7 +22,7 @@ async function run(set: SetName, { resume = false, out, seed }: LabWords): Promi
     dir,
     resume,
     seed,
-    signal: interrupted.signal,
+    signal: interruptible('rollout'),
     onProgress: bar.step,
     command: ['npm run lab --', ...process.argv.slice(2)].join(' '),
   }).finally(bar.stop);
