@@ -32,7 +32,9 @@ function differenceRow(one: Difference): string[] {
   ];
 }
 
-function bare(rows: readonly Difference[]): string {
+const isHeadline = ({ left, right }: Difference): boolean => left === 'append-ws' && right === 'chain-ws';
+
+function differences(title: string, rows: readonly Difference[]): string[] {
   const head = [
     'scenario, speed of the model',
     'engine',
@@ -41,21 +43,50 @@ function bare(rows: readonly Difference[]): string {
     'with tools at their true time',
     'smallest detectable, ms',
   ];
-  const text =
-    '**Prototype − shipped, with nothing simulated but model and tools.** Negative: the prototype is faster.';
-  return `${text}\n\n${table(head, rows.map(differenceRow))}`;
+  return rows.length === 0 ? [] : [`${title}\n\n${table(head, rows.map(differenceRow))}`];
+}
+
+function bare(rows: readonly Difference[]): string[] {
+  const others = rows.filter((one) => !isHeadline(one));
+  const pairs = [...new Set(others.map(({ left, right }) => `${left} − ${right}`))];
+  return [
+    ...differences(
+      '**Prototype − shipped, with nothing simulated but model and tools.** Negative: the prototype is faster.',
+      rows.filter(isHeadline),
+    ),
+    ...pairs.flatMap((pair) =>
+      differences(
+        `The same of \`${pair}\`:`,
+        others.filter(({ left, right }) => `${left} − ${right}` === pair),
+      ),
+    ),
+  ];
 }
 
 function frontier(rows: readonly FrontierSection[]): string {
-  const head = ['scenario, speed of the model', 'tool time ×', 'residual from which the gain passes 5 %'];
-  const cells = rows.map(({ scenario, tokens_per_second, tool_scale, threshold_ms }) => [
-    `${scenario}, ${whole(tokens_per_second)} tokens/s`,
-    String(tool_scale),
-    threshold_ms === null ? 'none on the axis' : `${threshold_ms.toFixed(1)} ms a turn`,
-  ]);
+  const speeds = [...new Set(rows.map((one) => one.tokens_per_second))].sort((one, other) => one - other);
+  const nameOf = ({ scenario, tool_scale, rtt_ms, restarts_after_idle }: FrontierSection): string =>
+    `${scenario}, tools × ${tool_scale}, RTT ${rtt_ms} ms${restarts_after_idle ? ', idle windows restart' : ''}`;
+  const names = [...new Set(rows.map(nameOf))];
+  const cell = (name: string, speed: number): string => {
+    const section = rows.find((one) => nameOf(one) === name && one.tokens_per_second === speed);
+    if (section === undefined) return '–';
+    return section.threshold_ms === null ? 'none on the axis' : `${section.threshold_ms.toFixed(1)} ms`;
+  };
+  const head = ['scenario', ...speeds.map((speed) => `${whole(speed)} tokens/s`)];
   const text =
-    '**Where it would matter** (virtual time): what a create would have to cost beyond an append, which nobody has measured.';
-  return `${text}\n\n${table(head, cells)}`;
+    '**Where it would matter** (virtual time): what a create would have to cost beyond an append, per turn, for a gain of 5 %. Nobody has measured that cost.';
+  return `${text}\n\n${table(
+    head,
+    names.map((name) => [name, ...speeds.map((speed) => cell(name, speed))]),
+  )}`;
+}
+
+/** Real rollouts before constants, and windows that stay open, where both designs send alike. */
+function shownFactors(sections: readonly FactorSection[]): FactorSection[] {
+  const open = sections.filter(({ restarts_after_idle }) => !restarts_after_idle);
+  const shown = open.find(({ scenario }) => scenario === 'terminal') ?? open[0] ?? sections[0];
+  return shown === undefined ? [] : [shown];
 }
 
 function factors({ scenario, profile, tokens_per_second, shapley, ahead }: FactorSection): string {
@@ -107,10 +138,10 @@ function pictures({ set, bare: measured, frontier: swept }: LabSummary): string[
 export function resultsBlock(summary: LabSummary): string {
   const parts = [
     origin(summary),
-    ...(summary.bare === undefined ? [] : [bare(summary.bare)]),
+    ...(summary.bare === undefined ? [] : bare(summary.bare)),
     ...(summary.frontier === undefined ? [] : [frontier(summary.frontier)]),
     ...pictures(summary),
-    ...(summary.factors ?? []).map(factors),
+    ...shownFactors(summary.factors ?? []).map(factors),
     ...verdicts(summary),
   ];
   return `\n<!-- prettier-ignore-start -->\n\n${parts.join('\n\n')}\n\n<!-- prettier-ignore-end -->\n\n`;

@@ -1,7 +1,7 @@
 /** Where the time of a rollout went, design under design: a figure from a trace. Pure. */
 import type { ChromeTrace } from '../schema/trace.js';
 import { colours, config, titled } from './figures-style.js';
-import type { Figure } from './figures-specs.js';
+import type { Figure } from './figures-parts.js';
 
 /** The first turn reads the whole prompt, which is the same everywhere and hides the rest; these are like all that follow. */
 const turnsShown = { first: 2, last: 4 };

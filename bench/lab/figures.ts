@@ -9,7 +9,8 @@ import type * as vegaPackage from 'vega';
 import type * as vegaLitePackage from 'vega-lite';
 
 import { parseTrace } from '../schema/trace.js';
-import { figuresOf, type Figure } from './figures-specs.js';
+import type { Figure } from './figures-parts.js';
+import { figuresOf } from './figures-specs.js';
 import { finished } from './figures-style.js';
 import { waterfall } from './figures-waterfall.js';
 import { fileNames, jsonFrom, readSummary, textOf, writeWhole } from './result-files.js';

@@ -24,6 +24,7 @@ async function run(set: SetName, { resume = false, out, seed }: LabWords): Promi
     seed,
     signal: interruptible('rollout'),
     onProgress: bar.step,
+    onDropped: (sentence) => process.stderr.write(`${sentence}\n`),
     command: ['npm run lab --', ...process.argv.slice(2)].join(' '),
   }).finally(bar.stop);
   process.stdout.write(`${labText(summary)}\n\nwrote ${dir}\n`);

@@ -8,7 +8,7 @@ import { rowsOfMeasurement } from './rows.js';
 import type { AnchorSection, Difference } from './sections.js';
 import type { Store } from './store.js';
 
-const unitOf = (cell: RealCell, block: number): string => `real/${cell.name}/${block}`;
+export const unitOf = (cell: RealCell, block: number): string => `real/${cell.name}/${block}`;
 
 /** Rows of a cell, as they stand in the result: the same whether they were measured now or before. */
 function rowsOf(store: Store, cell: RealCell): MeasuredRollout[] {

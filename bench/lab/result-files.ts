@@ -18,6 +18,7 @@ export const fileNames = {
   dictionary: 'DICTIONARY.md',
   trace: 'trace.json',
   otlp: 'trace.otlp.json',
+  measuredTrace: 'trace-measured.json',
   figures: 'figures',
   /** Only while a run is under way. */
   tasks: 'tasks.jsonl',

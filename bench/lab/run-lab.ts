@@ -16,14 +16,14 @@ import type { Machine } from './anchors.js';
 import { claimMean } from './cells.js';
 import { judge } from './hypotheses.js';
 import { labManifest } from './manifest.js';
-import { blockSeconds, measureCell, measuredSections } from './measured.js';
+import { blockSeconds, measureCell, measuredSections, unitOf } from './measured.js';
 import { plans, type Plan, type SetName, type VirtualTask } from './plan.js';
 import { judgeClaims } from './published.js';
 import { fileNames } from './result-files.js';
 import type { LabSummary } from './sections.js';
 import { openStore, type LabManifest, type Store } from './store.js';
 import { readTasks, taskLine } from './tasks.js';
-import { writeTraces } from './traced.js';
+import { writeMeasuredTrace, writeTraces } from './traced.js';
 
 export interface LabOptions {
   readonly set: SetName;
@@ -39,6 +39,8 @@ export interface LabOptions {
   readonly signal: AbortSignal;
   /** Seconds of planned work that are done, of all; and what is being done. */
   readonly onProgress?: (done: number, of: number, doing: string) => void;
+  /** Called with a sentence for each thing that a kill left unfinished and that is measured again. */
+  readonly onDropped?: (sentence: string) => void;
   /** The words that make this run again. */
   readonly command: string;
 }
@@ -132,6 +134,7 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
   const { set, dir, resume = false, seed = 1, signal, plan = plans[set] } = options;
   const about = manifestOf(plan, options);
   const store = openStore(dir, { resume, manifest: about });
+  for (const sentence of store.dropped) options.onDropped?.(sentence);
   const cells = [...plan.bare, plan.transports, ...plan.anchors];
   const meter = new Meter(
     cells.reduce((sum, cell) => sum + cell.blocks * blockSeconds(cell), 0) +
@@ -158,5 +161,7 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
   );
   store.finish(summary);
   if (!summary.partial) await writeTraces(store, seed);
+  const [first] = plan.bare;
+  if (first !== undefined) writeMeasuredTrace(store, unitOf(first, 0));
   return summary;
 }

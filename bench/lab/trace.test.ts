@@ -7,7 +7,8 @@ import { builtinProfiles } from '../service/profile.js';
 import { virtualArm } from '../virtual/arm.js';
 import { playVirtual, type VirtualCell } from '../virtual/rollout.js';
 import { Spans } from '../virtual/spans.js';
-import { sampleTurn } from './testing/samples.js';
+import { sampleRollout, sampleTurn } from './testing/samples.js';
+import { writeMeasuredTrace } from './traced.js';
 import { chromeTrace, otlpTrace, spansOfTurns, type Span } from './trace.js';
 
 const [scenario, profile] = [builtinScenarios.get('terminal'), builtinProfiles.get('hosted')];
@@ -124,4 +125,30 @@ test('a trace as OTLP has ids of their lengths, parents that exist, and whole na
   }
   assert.equal(all[0]?.startTimeUnixNano, '1000000000');
   assert.equal(all[3]?.startTimeUnixNano, '1000250000');
+});
+
+test('a block has a trace as it was measured, with a process for each arm', () => {
+  const files = new Map<string, string>();
+  const rows = {
+    rollouts: ['append-ws', 'chain-ws'].map((arm) => ({
+      unit: 'real/0',
+      unit_rollouts: 2,
+      ...sampleRollout,
+      arm,
+    })),
+    turns: ['append-ws', 'chain-ws'].map((arm) => ({ unit: 'real/0', ...sampleTurn, arm })),
+  };
+  const store = {
+    write: (name: string, content: string) => void files.set(name, content),
+    rows: () => rows,
+  };
+  writeMeasuredTrace(store, 'real/0');
+  writeMeasuredTrace(store, 'real/1');
+  assert.deepEqual([...files.keys()], ['trace-measured.json']);
+  const measured = parseTrace(JSON.parse(files.get('trace-measured.json') ?? ''), 'trace-measured.json');
+  assert.equal(measured.otherData.engine, 'real');
+  const arms = measured.traceEvents.flatMap((event) =>
+    event.ph === 'M' && event.name === 'process_name' ? [event.args.name] : [],
+  );
+  assert.deepEqual(arms, ['append-ws', 'chain-ws']);
 });

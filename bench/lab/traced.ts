@@ -1,4 +1,4 @@
-/** One rollout of each design, span by span, beside a result: what its waterfall is drawn from. */
+/** Traces beside a result: a rollout of each design in virtual time, which the waterfall is drawn from, and a measured block. */
 import { builtinProfiles } from '../service/profile.js';
 import { virtualArm } from '../virtual/arm.js';
 import { playVirtual } from '../virtual/rollout.js';
@@ -6,7 +6,7 @@ import { Spans } from '../virtual/spans.js';
 import { tracedScenario } from './cells.js';
 import { fileNames } from './result-files.js';
 import type { Store } from './store.js';
-import { chromeTrace, otlpTrace, type TracedCell } from './trace.js';
+import { chromeTrace, otlpTrace, spansOfTurns, type TracedCell } from './trace.js';
 import { cellAt } from './virtual-sections.js';
 
 const tracedArms = ['replay-http', 'chain-http', 'chain-ws', 'chain-ws ahead', 'append-ws'] as const;
@@ -33,4 +33,19 @@ export async function writeTraces(store: Store, seed: number): Promise<void> {
   };
   store.write(fileNames.trace, chromeTrace(about, rollouts));
   store.write(fileNames.otlp, otlpTrace(about, rollouts));
+}
+
+/** A unit of work as its clients saw it, where its turns were kept. Does nothing where it was not measured. */
+export function writeMeasuredTrace(store: Pick<Store, 'write' | 'rows'>, unit: string): void {
+  const { rollouts, turns } = store.rows();
+  const own = rollouts.filter((row) => row.unit === unit);
+  const [first] = own;
+  if (first === undefined) return;
+  const { engine, scenario, profile, tokens_per_second, rtt_ms, rollout } = first;
+  const traced = own.map(({ arm }) => ({
+    arm,
+    spans: spansOfTurns(turns.filter((turn) => turn.unit === unit && turn.arm === arm)),
+  }));
+  const about = { engine, scenario, profile, tokens_per_second, rtt_ms, rollout };
+  store.write(fileNames.measuredTrace, chromeTrace(about, traced));
 }
