@@ -179,7 +179,7 @@ export function obligationsText(): string {
   ].join('\n');
 }
 
-function machineText({ node, cpu, cores, memory_gib, kernel, commit }: Manifest): string {
+export function machineText({ node, cpu, cores, memory_gib, kernel, commit }: Manifest): string {
   return `${cpu}, ${cores} cores, ${memory_gib} GiB; ${kernel}; Node ${node}; commit ${commit ?? 'unknown'}`;
 }
 

@@ -69,7 +69,7 @@ const loopback = {
   path: 'loopback',
 } as const;
 
-const anchorArms = ['append-ws', 'chain-ws', 'replay-http'] as const;
+const anchorArms = ['append-ws', 'append-ws (A-A)', 'chain-ws', 'replay-http'] as const;
 
 /** Ten cells: three to fit what the machine takes, seven held out. */
 export function anchorCells(blocks: number): AnchorCell[] {
@@ -125,7 +125,7 @@ export function transportCell(blocks: number): RealCell {
     ...loopback,
     name: 'bare transports',
     scenario: large,
-    arms: ['replay-ws', 'replay-http'],
+    arms: ['replay-ws', 'replay-http', 'append-ws', 'append-ws (A-A)'],
     blocks,
   };
 }

@@ -29,6 +29,13 @@ function undecided(about: Pick<Ruled, 'id' | 'statement' | 'decided_by' | 'engin
   return { ...about, effect: '–', verdict: 'undecided', because: 'this run did not reach it', p: null };
 }
 
+/** Told beside H1 and not part of its rule: a server that reads its stored history again at every turn. */
+function readAgain(gains: readonly (number | null)[]): string {
+  const known = gains.filter((value): value is number => value !== null);
+  if (known.length < gains.length) return '';
+  return ` (over a store whose history is read and classified again at every turn: ${known.map(percent).join(', ')})`;
+}
+
 /** The speeds at which the lab looks, in tokens/s. */
 export const speeds = [65, 250, 1000, 4000] as const;
 
@@ -39,10 +46,10 @@ function h1(summary: LabSummary): Ruled {
     decided_by: 'profiles[claim-regime, claim-mean; hosted]',
     engine: 'virtual',
   } as const;
-  const gains = (scenario: string): (number | null)[] =>
+  const gains = (scenario: string, over = 'chain-http'): (number | null)[] =>
     speeds.map((speed) => {
       const section = profileOf(summary, scenario, speed);
-      return section === undefined ? null : gain(section, 'chain-ws', 'chain-http');
+      return section === undefined ? null : gain(section, 'chain-ws', over);
     });
   const [fast, slow] = [gains('claim-regime'), gains('claim-mean')];
   const known = (values: (number | null)[]): values is number[] => values.every((value) => value !== null);
@@ -51,7 +58,7 @@ function h1(summary: LabSummary): Ruled {
     fast.every((value, at) => (at < 2 ? value < 0.15 : value >= 0.15)) && slow.every((value) => value < 0.15);
   return {
     ...about,
-    effect: `${fast.map(percent).join(', ')} at ${speeds.join(', ')} tokens/s; at most ${percent(Math.max(...slow))} at mean tool times`,
+    effect: `${fast.map(percent).join(', ')} at ${speeds.join(', ')} tokens/s; at most ${percent(Math.max(...slow))} at mean tool times${readAgain(gains('claim-regime', 'chain-http read again'))}`,
     verdict: holds ? 'supported' : 'refuted',
     because: holds
       ? 'the gain passes 15 % from 1,000 tokens/s on and nowhere else'

@@ -56,6 +56,7 @@ const profileArms = [
   'replay-http',
   'replay-http post-sprint',
   'replay-ws',
+  'chain-http read again',
   'chain-http',
   'chain-ws',
   'chain-ws ahead',

@@ -1,4 +1,5 @@
 /** A summary of the lab as text for a terminal. */
+import { machineText } from '../report.js';
 import { plain } from '../table.js';
 import { capacityText } from '../virtual/capacity.js';
 import { factorText } from '../virtual/factors.js';
@@ -99,6 +100,7 @@ export function labText(summary: LabSummary): string {
     verdictText(summary),
     'Real: engine, stages, tokeniser, sockets, HTTP, processes (where it says measured). Simulated: model, tools, service costs;',
     'in virtual time the network and the text too. Seed, machine and costs stand in the manifest beside the result.',
+    `${machineText(summary.manifest)}; seed ${summary.seed}`,
     summary.partial ? 'Ended early: sections that are missing were not reached; --resume goes on.' : '',
   ];
   return parts.filter((part) => part !== '').join('\n\n');

@@ -118,6 +118,12 @@ export const virtualArms: readonly VirtualArm[] = [
     transport: 'http',
     work: { first: requestWork, later: hydrated, end: endWork },
   },
+  {
+    ...shipped,
+    name: 'chain-http read again',
+    transport: 'http',
+    work: { first: requestWork, later: over(hydrated, whole), end: endWork },
+  },
   shipped,
   {
     ...shipped,
