@@ -7,7 +7,10 @@ export interface NetworkModel {
   readonly rttMs: number;
   /** Each way; `Infinity` is no limit. */
   readonly bytesPerSecond: number;
-  /** Whether a connection that was idle for longer than its retransmission timeout starts with a small window again. */
+  /**
+   * Whether there is a congestion window, which starts small and gets small again while its connection is idle for longer
+   * than its retransmission timeout: see uplink.ts. Where it is false, windows are open at all times.
+   */
   readonly restartsAfterIdle: boolean;
   /** Whether a turn uses the connection of the turn before it, or opens its own. */
   readonly connection: 'kept' | 'per-turn';
@@ -39,7 +42,8 @@ export function oneWayMs({ rttMs, bytesPerSecond }: NetworkModel, bytes: number)
 
 /**
  * Time until the last byte of a request has arrived, in ms: RTT/2 + RTT·w + bytes/rate, w the `extraRoundTrips` of a
- * connection that was idle while the model and the tool worked.
+ * connection whose window is the initial one: it is new, or was idle for seconds. What is left of a window after a
+ * shorter pause stands in uplink.ts.
  */
 export function uploadMs(network: NetworkModel, bytes: number): number {
   const rounds = startsSmall(network) ? extraRoundTrips(bytes) : 0;

@@ -4,10 +4,10 @@
  *
  *   T = setup + Σ over turns [ network + machine + work + admission + read/π + (o − 1)/s + after + tool ]
  *
- *   network    RTT + bytes/rate + RTT·w, w the round trips that a request takes beyond the first where the window starts
- *              small. It does not cancel between designs: a create carries instructions and tools at every turn and an
- *              append does not, so that after idle time a create of 15 to 44 KB waits a round trip more. Where windows stay
- *              open it does cancel, but for the bytes themselves.
+ *   network    RTT + bytes/rate + RTT·w, w the round trips that a request takes beyond the first where the window is small.
+ *              It does not cancel between designs: a create carries instructions and tools at every turn and an append does
+ *              not, so that after a pause that is long enough (uplink.ts) a create of 15 to 44 KB waits a round trip more.
+ *              Where windows stay open it does cancel, but for the bytes themselves.
  *   work       the sum, over the pieces of work that the passage is bound to, of wait + CPU + µs a token of what it reads.
  *              A drawn wait counts with its mean.
  *   admission  for a place on the machine: asked for, or held.
@@ -16,7 +16,8 @@
  *   tool       from the end of the turn until the last output is there. A tool starts when its call is whole.
  */
 import { rolloutOf, type Rollout } from '../../scenarios/index.js';
-import { downloadMs, setupMs, setupPerTurnMs, uploadMs } from '../network/model.js';
+import { downloadMs, setupMs, setupPerTurnMs } from '../network/model.js';
+import { Uplink } from '../network/uplink.js';
 import type { Bound } from '../service/obligations.js';
 import { moduleNames, type Cost, type Profile } from '../service/profile.js';
 import type { VirtualArm } from './arm.js';
@@ -175,12 +176,24 @@ function admissionMs(
   return holds && !first ? profile.admission.resume_ms : profile.admission.admit_ms;
 }
 
-function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): TurnTerms {
-  const { network, profile, session, scenario } = cell;
-  const { wire, state, transport, work } = arm;
+/** Of a turn that is ready at `readyAt`, on a connection that has carried the turns before it. */
+function networkMs(
+  { network, scenario }: VirtualCell,
+  { wire, transport }: VirtualArm,
+  { first, bytes }: Standing,
+  uplink: Uplink,
+  readyAt: number,
+): number {
+  const up = requestBytes(scenario, first && wire === 'append' ? 'create' : wire, bytes);
+  const from = readyAt + (first ? 0 : setupPerTurnMs(network, transport));
+  return uplink.send(up, from) - readyAt + downloadMs(network);
+}
+
+function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): Omit<TurnTerms, 'network'> {
+  const { profile, session } = cell;
+  const { state, work } = arm;
   const { first, last, fresh, history } = at;
   const { request_ms = 0, us_per_token = 0 } = first ? {} : (cell.machine?.[arm.name] ?? {});
-  const up = requestBytes(scenario, first && wire === 'append' ? 'create' : wire, at.bytes);
   const share = first || state !== 'suspended' ? profile.history_share : 0;
   const held = session.policy === 'per-conversation' && !first;
   const written = writtenBy(turn);
@@ -194,7 +207,6 @@ function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): 
     return (before - 1) * msPerToken + tool_ms * cell.toolScale;
   });
   return {
-    network: uploadMs(network, up) + downloadMs(network) + (first ? 0 : setupPerTurnMs(network, transport)),
     machine: request_ms + (us_per_token * at.text) / 1000,
     work: workMs(profile, first ? work.first : work.later, { fresh, history, share }),
     admission: admissionMs(cell, arm, first),
@@ -218,11 +230,17 @@ function predicted(terms: TurnTerms): PredictedTurn {
 export function predictRollout(cell: VirtualCell, arm: VirtualArm, index: number): PredictedRollout {
   const rollout = rolloutOf(cell.scenario, cell.seed, index);
   check(cell, arm, rollout);
-  const standings = standingsOf(cell, arm, rollout);
-  const turns = rollout.turns.flatMap((turn, at) => {
-    const standing = standings[at];
-    return standing === undefined ? [] : [predicted(termsOf(cell, arm, turn, standing))];
-  });
   const setup_ms = cell.cold ? setupMs(cell.network, arm.transport) : 0;
-  return { setup_ms, e2e_ms: setup_ms + sumOf(turns, ({ ms, tool }) => ms + tool), turns };
+  const uplink = new Uplink(cell.network);
+  const turns: PredictedTurn[] = [];
+  let readyAt = setup_ms;
+  for (const [at, standing] of standingsOf(cell, arm, rollout).entries()) {
+    const turn = rollout.turns[at];
+    if (turn === undefined) continue;
+    const network = networkMs(cell, arm, standing, uplink, readyAt);
+    const one = predicted({ network, ...termsOf(cell, arm, turn, standing) });
+    turns.push(one);
+    readyAt += one.ms + one.tool;
+  }
+  return { setup_ms, e2e_ms: readyAt, turns };
 }

@@ -18,7 +18,8 @@ import {
   turnsOf,
   type Rollout,
 } from '../../scenarios/index.js';
-import { downloadMs, setupMs, setupPerTurnMs, uploadMs } from '../network/model.js';
+import { downloadMs, setupMs, setupPerTurnMs } from '../network/model.js';
+import { Uplink } from '../network/uplink.js';
 import type { Work } from '../service/stage.js';
 import { obligationsFor, type VirtualArm } from './arm.js';
 import { itemBytes, requestBytes } from './bytes.js';
@@ -53,6 +54,7 @@ export class Player {
   readonly #cell: VirtualCell;
   readonly #arm: VirtualArm;
   readonly #client: VirtualClient;
+  readonly #uplink: Uplink;
   readonly #rollout: Rollout;
   /** In its requests, and the conversation at the server. */
   readonly name: string;
@@ -82,6 +84,7 @@ export class Player {
     this.#rollout = rolloutOf(cell.scenario, cell.seed, index);
     this.name = String(index);
     this.#signal = signal;
+    this.#uplink = new Uplink(cell.network);
     this.#client = new VirtualClient({
       turns: turnsOf(this.#rollout),
       downMs: downloadMs(cell.network),
@@ -205,7 +208,7 @@ export class Player {
   async #arrive(from: number, bytes: number, tokens: number): Promise<void> {
     const { network } = this.#cell;
     const perTurn = this.#client.turns.length > 0 ? setupPerTurnMs(network, this.#arm.transport) : 0;
-    const at = from + perTurn + uploadMs(network, bytes);
+    const at = this.#uplink.send(bytes, from + perTurn);
     const readyAt = at + this.#machineMs(tokens);
     this.#spans?.add('upload', 'network', this.#client.turns.length + 1, from, at);
     this.#spans?.add('machine', 'service', this.#client.turns.length + 1, at, readyAt);
@@ -217,10 +220,6 @@ export class Player {
     this.#spans?.join('tools', 'client', this.#client.turns.length + 1, from, doneAt);
   }
 
-  #earlySpan(output: Output, turn: number): void {
-    this.#spans?.join('upload', 'network', turn, output.doneAt, this.#earlyArrival(output));
-  }
-
   /** Of turns after the first, which is the same in every design and is fitted on none. */
   #machineMs(tokens: number): number {
     if (this.#client.turns.length === 0) return 0;
@@ -229,20 +228,23 @@ export class Player {
   }
 
   /** One that goes up by itself has what its wire puts around it, as one that goes up with others has. */
-  #earlyArrival({ doneAt, bytes, tokens }: Output): number {
+  #earlyArrival({ doneAt, bytes, tokens }: Output, turn: number): number {
     const up = requestBytes(this.#cell.scenario, this.#arm.wire, bytes);
-    return doneAt + uploadMs(this.#cell.network, up) + this.#machineMs(tokens);
+    const at = this.#uplink.send(up, doneAt) + this.#machineMs(tokens);
+    this.#spans?.join('upload', 'network', turn, doneAt, at);
+    return at;
   }
 
   async #allArrived(outputs: readonly Output[]): Promise<void> {
-    for (const output of outputs) this.#earlySpan(output, this.#client.turns.length + 1);
-    await this.#sleep(Math.max(...outputs.map((output) => this.#earlyArrival(output))) - this.#clock.now());
+    const turn = this.#client.turns.length + 1;
+    const arrivals = outputs.map((output) => this.#earlyArrival(output, turn));
+    await this.#sleep(Math.max(...arrivals) - this.#clock.now());
   }
 
   #sendEarly(response: LiveResponse, output: Output): void {
     if (this.#arm.state !== 'suspended') return;
-    this.#earlySpan(output, this.#client.turns.length + 2);
-    this.#clock.after(this.#earlyArrival(output) - this.#clock.now(), () => {
+    const arrivesAt = this.#earlyArrival(output, this.#client.turns.length + 2);
+    this.#clock.after(arrivesAt - this.#clock.now(), () => {
       if (this.#signal.aborted) return;
       response.append([output.item]).catch((fault: unknown) => {
         // A client that went away reads no refusal; any other is a fault of ours.
