@@ -30,3 +30,12 @@ export const spokenArms: readonly Arm[] = builtinDesigns.flatMap((design) =>
 export const arms: readonly Arm[] = spokenArms.flatMap((arm) =>
   arm.name === headlineArms.prototype ? [arm, { ...arm, name: twinArm }] : [arm],
 );
+
+/** @throws RangeError for a name that none has. */
+export function armNamed(name: string): Arm {
+  const arm = arms.find((one) => one.name === name);
+  if (arm !== undefined) return arm;
+  throw new RangeError(
+    `no arm ${name} is measured here; there are ${arms.map((one) => one.name).join(', ')}`,
+  );
+}

@@ -59,6 +59,11 @@ export interface Measurement {
   readonly order: number;
   readonly rollout: number;
   readonly status: string;
+  /**
+   * Opening the connection: cold is this and `e2e_ms`. Over HTTP it holds a first small request, because a pool opens its
+   * connection with one: a round trip more than a socket of the kernel takes.
+   */
+  readonly connect_ms?: number;
   /** Of all requests of the user, from handing over its create to its terminal event; not what lies between two. */
   readonly e2e_ms: number;
   readonly turns: readonly MeasuredTurn[];
@@ -79,6 +84,10 @@ export interface Measurement {
 export interface ServerAddress {
   readonly url: string;
   readonly key?: string | undefined;
+  /** A certificate, as PEM text, that the client trusts beside Node's own. Default: none. */
+  readonly ca?: string | undefined;
+  /** Where its counters are read, without TLS. Default: `url`. */
+  readonly countersUrl?: string | undefined;
 }
 
 /** A tool that takes its scaled time; under a millisecond it takes none, because a timer would take longer. */
@@ -154,10 +163,14 @@ export async function measureRollout(
     client: arm.design.client,
     transport: arm.transport,
     ...(server.key === undefined ? {} : { key: server.key }),
+    ...(server.ca === undefined ? {} : { ca: server.ca }),
   };
+  const counters = () => readCounters(server.countersUrl ?? server.url, server.key);
   const gaps = new DeltaGaps();
+  const connectAt = performance.now();
   await using client = await Client.connect(connection);
-  const before = await readCounters(server.url, server.key);
+  const connect_ms = performance.now() - connectAt;
+  const before = await counters();
   const cpu = process.cpuUsage();
   // What the user thinks between two requests is not waited for.
   const report = await playRollout(client, requests, {
@@ -171,7 +184,7 @@ export async function measureRollout(
   });
   requirePlayed(report, scenario, turnsOf(rolloutOf(scenario, seed, rollout)).length);
   const used = process.cpuUsage(cpu);
-  const after = await readCounters(server.url, server.key);
+  const after = await counters();
   return {
     arm: arm.name,
     design: arm.design.name,
@@ -180,6 +193,7 @@ export async function measureRollout(
     block: place.block,
     order: place.order,
     rollout,
+    connect_ms,
     tool_ms: toolMs(slowest) * pace.toolScale,
     true_tool_ms: toolMs(slowest),
     server_cpu_ms: (after.cpu_us - before.cpu_us) / 1000,

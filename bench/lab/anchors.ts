@@ -22,9 +22,10 @@ const comparedArms = ['append-ws', 'chain-ws', 'replay-http'] as const;
 
 export type Machine = Readonly<Record<string, MachineCosts>>;
 
-/** The same cell in virtual time. A relay ends TCP, so no window starts small on it. */
+/** The same cell in virtual time. Loopback and a relay, which ends TCP, have no window that starts small. */
 export async function virtualCellOf(cell: RealCell, seed: number, machine: Machine): Promise<VirtualCell> {
   const { scenario, decodeTokensPerSecond, prefillTokensPerSecond, toolScale, rttMs } = cell;
+  const { bytesPerSecond = Infinity, tls = false, slowStartAfterIdle = true } = cell;
   return {
     scenario,
     seed,
@@ -33,10 +34,10 @@ export async function virtualCellOf(cell: RealCell, seed: number, machine: Machi
     toolScale,
     network: {
       rttMs,
-      bytesPerSecond: Infinity,
-      restartsAfterIdle: false,
+      bytesPerSecond,
+      restartsAfterIdle: cell.path === 'namespaces' && slowStartAfterIdle,
       connection: 'kept',
-      tls: false,
+      tls,
     },
     profile: await profileNamed(cell.profile),
     session: { policy: 'per-conversation' },

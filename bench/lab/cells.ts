@@ -21,6 +21,14 @@ export interface RealCell {
   /** Arms that run in every block, in random order. */
   readonly arms: readonly string[];
   readonly blocks: number;
+  /** TLS 1.3, ended in front of the server. Default false; loopback has none. */
+  readonly tls?: boolean;
+  /** Each way. Default `Infinity`; loopback has no bound. */
+  readonly bytesPerSecond?: number;
+  /** Of namespaces alone, the kernel's: see bench/network/namespace-commands.ts. Default true, Linux's own. */
+  readonly slowStartAfterIdle?: boolean;
+  /** Of namespaces alone. Default cubic, Linux's own. */
+  readonly congestion?: 'cubic' | 'reno';
 }
 
 export interface AnchorCell extends RealCell {

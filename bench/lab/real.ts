@@ -1,22 +1,14 @@
 /**
- * The real engine: a server in a process of its own, a client in this one, rollouts block by block. A block is one rollout
- * played by every arm of its cell, in an order drawn from the seed, on fresh connections.
+ * The real engine: a server in a process of its own and a client over the cell's path, rollouts block by block. A block is
+ * one rollout played by every arm of its cell, in an order drawn from the seed, on fresh connections.
  */
 import { drawOrder, generatorFor } from '../../scenarios/random.js';
-import { arms as knownArms, type Arm } from '../arms.js';
-import { measureRollout, type Measurement, type ServerAddress } from '../measure.js';
-import { openRelay } from '../network/relay.js';
-import { startServer } from '../server-process.js';
+import type { Measurement } from '../measure.js';
+import { openPath, type CellPath } from './cell-path.js';
 import type { RealCell } from './cells.js';
 
 /** Blocks whose figures are thrown away: code gets compiled, caches are filled. */
 export const warmupBlocks = 1;
-
-function armNamed(name: string): Arm {
-  const arm = knownArms.find((one) => one.name === name);
-  if (arm === undefined) throw new Error(`no arm ${name} is measured here`);
-  return arm;
-}
 
 /** The arms of a block, in an order that seed, cell and block choose. */
 export function orderOf(cell: RealCell, seed: number, block: number): string[] {
@@ -28,40 +20,22 @@ export function orderOf(cell: RealCell, seed: number, block: number): string[] {
 export class RealCellRun implements AsyncDisposable {
   readonly #cell: RealCell;
   readonly #seed: number;
-  readonly #address: ServerAddress;
-  /** In the order in which they are given back. */
-  readonly #resources: readonly AsyncDisposable[];
+  readonly #path: CellPath;
   #warm = false;
 
-  private constructor(
-    cell: RealCell,
-    seed: number,
-    address: ServerAddress,
-    resources: readonly AsyncDisposable[],
-  ) {
+  private constructor(cell: RealCell, seed: number, path: CellPath) {
     this.#cell = cell;
     this.#seed = seed;
-    this.#address = address;
-    this.#resources = resources;
+    this.#path = path;
   }
 
-  /** @throws Error where the server does not start or the path cannot be had. */
+  /**
+   * @param scenarioFile the cell's scenario, as a file that other processes read.
+   * @throws Error where the server does not start; where the path cannot be had, with one sentence that says why: see
+   * `namespacesAvailable`.
+   */
   static async open(cell: RealCell, seed: number, scenarioFile: string): Promise<RealCellRun> {
-    const server = await startServer({
-      decodeTokensPerSecond: cell.decodeTokensPerSecond,
-      prefillTokensPerSecond: cell.prefillTokensPerSecond,
-      scenarioFiles: [scenarioFile],
-      words: ['--profile', cell.profile],
-    });
-    if (cell.path === 'loopback') return new RealCellRun(cell, seed, server.address, [server]);
-    const { hostname, port } = new URL(server.address.url);
-    try {
-      const relay = await openRelay({ to: { host: hostname, port: Number(port) }, rttMs: cell.rttMs });
-      return new RealCellRun(cell, seed, { url: `http://127.0.0.1:${relay.port}` }, [relay, server]);
-    } catch (fault) {
-      await server[Symbol.asyncDispose]();
-      throw fault;
-    }
+    return new RealCellRun(cell, seed, await openPath(cell, scenarioFile));
   }
 
   /** Plays one block. The first call plays the warm-up before it. */
@@ -77,8 +51,7 @@ export class RealCellRun implements AsyncDisposable {
     const rollout = block < 0 ? blocks - block : block;
     const measurements: Measurement[] = [];
     for (const [order, name] of orderOf(this.#cell, this.#seed, block).entries()) {
-      const place = { scenario, seed: this.#seed, rollout, block, order };
-      const measurement = await measureRollout(this.#address, armNamed(name), place, this.#cell);
+      const measurement = await this.#path.measure(name, { seed: this.#seed, rollout, block, order });
       if (measurement.status !== 'completed')
         throw new Error(`a rollout of ${scenario.name} in ${name} ended as ${measurement.status}`);
       measurements.push(measurement);
@@ -87,6 +60,6 @@ export class RealCellRun implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const resource of this.#resources) await resource[Symbol.asyncDispose]();
+    await this.#path[Symbol.asyncDispose]();
   }
 }

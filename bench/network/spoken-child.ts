@@ -13,6 +13,8 @@ export interface SpokenChild extends AsyncDisposable {
   readonly pid: number;
   /** What it says next, or said and nobody has heard. @throws Error where it ends before it says anything. */
   heard(): Promise<unknown>;
+  /** Said to it, as a message of its `process`; what it does not live to hear is lost. */
+  say(word: object): void;
 }
 
 /** @param module what it runs: a compiled file. */
@@ -61,6 +63,9 @@ export function startSpoken(
         await waiting.promise;
       }
       return said.shift();
+    },
+    say(word) {
+      if (child.connected) child.send(word);
     },
     async [Symbol.asyncDispose]() {
       if (child.connected) child.disconnect();
