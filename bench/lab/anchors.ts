@@ -86,7 +86,7 @@ export async function fittedMachine(
 }
 
 /** Median overhead of the turns after the first. */
-function overheadOf(
+export function overheadOf(
   rollouts: readonly { readonly turns: readonly Pick<VirtualTurn, 'overhead_ms'>[] }[],
 ): number {
   const overheads = rollouts.flatMap(({ turns }) => turns.slice(1).map(({ overhead_ms }) => overhead_ms));

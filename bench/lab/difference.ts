@@ -12,6 +12,8 @@ export interface MeasuredRollout {
   readonly block: number;
   readonly rollout: number;
   readonly e2e_ms: number;
+  /** Opening the connection before it; null or absent where nobody took it. */
+  readonly connect_ms?: number | null;
   readonly tool_ms: number;
   readonly true_tool_ms: number;
   readonly turns: readonly Pick<MeasuredTurn, 'overhead_ms' | 'input_tokens' | 'cached_tokens'>[];

@@ -38,6 +38,11 @@ const rolloutRow = z.strictObject({
   status: text('How it ended.'),
   turns: count('Turns sampled.'),
   e2e_ms: ms('Handing over the first create → terminal event, at the client.'),
+  connect_ms: orNull(
+    ms(
+      'Opening the connection, before `e2e_ms`; over HTTP with a first small request. Null in virtual time.',
+    ),
+  ),
   tool_ms: ms('Slowest tool of each turn, added up, as waited for.'),
   true_tool_ms: ms('The same with tools at their true time.'),
   overhead_ms: ms('Overhead of all turns added up; see `overhead_ms` of a turn.'),

@@ -39,6 +39,7 @@ export const sampleRollout: NewRollout = {
   status: 'completed',
   turns: 1,
   e2e_ms: 12.345678,
+  connect_ms: 1,
   tool_ms: 1,
   true_tool_ms: 100,
   overhead_ms: 0.5,
