@@ -38,6 +38,7 @@ export async function virtualCellOf(cell: RealCell, seed: number, machine: Machi
       restartsAfterIdle: cell.path === 'namespaces' && slowStartAfterIdle,
       connection: 'kept',
       tls,
+      eventBytes: cell.path === 'namespaces',
     },
     profile: await profileNamed(cell.profile),
     session: { policy: 'per-conversation' },

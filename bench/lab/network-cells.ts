@@ -91,7 +91,7 @@ export function networkCells(blocks: number, set: 'quick' | 'full'): NetworkCell
     cell('bare, tools 400 ms, no restart', false, shortened(long), { slowStartAfterIdle: false }),
     cell('hosted, tools 20 ms', false, shortened(short), { profile: 'hosted' }),
     cell('hosted, tools 400 ms', false, shortened(long), { profile: 'hosted' }),
-    cell('bare, tools 20 ms, TLS', true, shortened(short), {
+    cell('bare, tools 20 ms, TLS', false, shortened(short), {
       tls: true,
       arms: [...twoArms, 'chain-http'],
     }),

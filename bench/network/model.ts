@@ -15,6 +15,8 @@ export interface NetworkModel {
   /** Whether a turn uses the connection of the turn before it, or opens its own. */
   readonly connection: 'kept' | 'per-turn';
   readonly tls: boolean;
+  /** Whether events that hold a whole Response take time for their bytes: see downlink.ts. Default false. */
+  readonly eventBytes?: boolean;
 }
 
 /** Ten segments of 1,460 bytes: the initial window of Linux and of RFC 6928, and what is left of it after idle time. */
@@ -50,7 +52,7 @@ export function uploadMs(network: NetworkModel, bytes: number): number {
   return oneWayMs(network, bytes) + network.rttMs * rounds;
 }
 
-/** Time until a server's event has arrived, in ms: RTT/2. Events are small beside the window and the rate. */
+/** Time until a small event of the server's has arrived, in ms: RTT/2. Of those that are not small see downlink.ts. */
 export function downloadMs({ rttMs }: NetworkModel): number {
   return rttMs / 2;
 }

@@ -60,3 +60,11 @@ export function requestBytes(
     createBytes + scenario.name.length + text(scenario.instructions_tokens) + scenario.tools_bytes;
   return create + items + (wire === 'create' ? previousBytes : 0);
 }
+
+/** A Response as its events show it, without what it holds of output: its instructions and tools, and 300 bytes. */
+export function snapshotBytes({
+  instructions_tokens,
+  tools_bytes,
+}: Pick<Scenario, 'instructions_tokens' | 'tools_bytes'>): number {
+  return 300 + text(instructions_tokens) + tools_bytes;
+}

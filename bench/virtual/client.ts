@@ -51,8 +51,6 @@ function isNamed(item: object): item is { call_id: string; name: string; argumen
 
 export interface VirtualClientParts {
   readonly turns: readonly PlannedTurn[];
-  /** Milliseconds that a server's event takes to the client. */
-  readonly downMs: number;
   readonly toolScale: number;
   readonly prefillTokensPerSecond: number;
 }
@@ -96,10 +94,9 @@ export class VirtualClient {
     this.#turn.bytesUp += bytes;
   }
 
-  /** Takes an entry that left the server at `now`. Gives the output of the call that it ends, if it ends one. */
-  saw(entry: LogEntry, now: number): Output | null {
+  /** Takes an entry that has arrived at `at`. Gives the output of the call that it ends, if it ends one. */
+  saw(entry: LogEntry, at: number): Output | null {
     const turn = this.#turn;
-    const at = now + this.#parts.downMs;
     if (turn.firstEventAt === noTime) turn.firstEventAt = at;
     if ('delta' in entry) {
       if (turn.firstTokenAt === noTime) turn.firstTokenAt = at;
@@ -109,9 +106,9 @@ export class VirtualClient {
   }
 
   /** The turn has been handed off, or was the last. Gives the time at which all is there that the next one needs. */
-  end(usage: TurnUsage, now: number): number {
+  end(usage: TurnUsage, at: number): number {
     const turn = this.#turn;
-    turn.endedAt = now + this.#parts.downMs;
+    turn.endedAt = at;
     turn.usage = usage;
     this.turns.push(this.#measured(turn, usage));
     const calls = this.#parts.turns[this.turns.length - 1]?.calls ?? [];

@@ -18,11 +18,12 @@ import {
   turnsOf,
   type Rollout,
 } from '../../scenarios/index.js';
+import { Downlink } from '../network/downlink.js';
 import { downloadMs, setupMs, setupPerTurnMs } from '../network/model.js';
 import { Uplink } from '../network/uplink.js';
 import type { Work } from '../service/stage.js';
 import { obligationsFor, type VirtualArm } from './arm.js';
-import { itemBytes, requestBytes } from './bytes.js';
+import { itemBytes, requestBytes, snapshotBytes } from './bytes.js';
 import type { VirtualCell } from './cell.js';
 import { VirtualClient, type Output, type VirtualTurn } from './client.js';
 import { countedRequest, countedScript, countedText } from './counted.js';
@@ -55,6 +56,7 @@ export class Player {
   readonly #arm: VirtualArm;
   readonly #client: VirtualClient;
   readonly #uplink: Uplink;
+  readonly #downlink: Downlink;
   readonly #rollout: Rollout;
   /** In its requests, and the conversation at the server. */
   readonly name: string;
@@ -63,6 +65,8 @@ export class Player {
   /** The Response under way, and its next entry. */
   #response: LiveResponse | null = null;
   #next = 0;
+  /** When the last event has reached the client. */
+  #arrivedAt = 0;
   #model = scenarioModelName;
 
   /**
@@ -85,9 +89,9 @@ export class Player {
     this.name = String(index);
     this.#signal = signal;
     this.#uplink = new Uplink(cell.network);
+    this.#downlink = new Downlink(cell.network);
     this.#client = new VirtualClient({
       turns: turnsOf(this.#rollout),
-      downMs: downloadMs(cell.network),
       toolScale: cell.toolScale,
       prefillTokensPerSecond: cell.prefillTokensPerSecond,
     });
@@ -112,7 +116,7 @@ export class Player {
       const { toolMs, trueToolMs, turns } = this.#client;
       return {
         status,
-        e2e_ms: this.#clock.now() + downloadMs(network) - startedAt,
+        e2e_ms: Math.max(this.#clock.now() + downloadMs(network), this.#arrivedAt) - startedAt,
         tool_ms: toolMs,
         true_tool_ms: trueToolMs,
         turns,
@@ -151,7 +155,7 @@ export class Player {
     await this.#create(all ? this.#client.history : [item], all ? null : kept, false);
     for (;;) {
       const end = await this.#watch();
-      const readyAt = this.#client.end(end.usage, this.#clock.now());
+      const readyAt = this.#client.end(end.usage, this.#arrivedAt);
       const { turn, turns } = this.#client;
       this.#spans?.turn(turns.length, turn, end.usage, this.#cell);
       if (this.#client.turn.outputs.length === 0)
@@ -171,7 +175,8 @@ export class Player {
     for (;;) {
       for (const entry of response.entries(this.#next)) {
         this.#next++;
-        const output = this.#client.saw(entry, this.#clock.now());
+        this.#arrivedAt = this.#downlink.send(this.#eventBytes(entry), this.#clock.now());
+        const output = this.#client.saw(entry, this.#arrivedAt);
         if (output !== null) this.#toolSpan(output);
         if (output !== null && this.#arm.earlyReturn) this.#sendEarly(response, output);
         if (entry.type === 'response.done' || entry.type === 'response.settled') return entry;
@@ -180,6 +185,12 @@ export class Player {
       response.whenBeyond(this.#next, grown.resolve);
       await grown.promise;
     }
+  }
+
+  /** Of an event that holds a whole Response; the others are small. What the shim makes up of a resume is left out. */
+  #eventBytes({ type }: LogEntry): number {
+    const whole = ['response.created', 'response.in_progress', 'response.settled'].includes(type);
+    return whole ? snapshotBytes(this.#cell.scenario) : 0;
   }
 
   async #goOn(readyAt: number): Promise<void> {
