@@ -223,6 +223,17 @@ test('a virtual clock that needs no turn of the loop gives the process one every
   assert.ok(turnedAt > 0 && turnedAt <= 256, String(turnedAt));
 });
 
+test('a virtual clock that needs no turn of the loop lets promises settle first, also when moved by a callback of the loop', async () => {
+  const clock = new VirtualClock({ settleRounds: 0 });
+  const settled = new Promise<string>((resolve, reject) => {
+    setImmediate(() => {
+      const deep = async (depth: number): Promise<string> => (depth === 0 ? 'settled' : deep(depth - 1));
+      clock.runUntil(deep(20)).then(resolve, reject);
+    });
+  });
+  assert.equal(await settled, 'settled');
+});
+
 test('a virtual timer can unset another that is due at the same time', async () => {
   const clock = new VirtualClock();
   const order: string[] = [];

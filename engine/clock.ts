@@ -201,6 +201,8 @@ export class VirtualClock implements Clock {
     if (this.#moving) throw new Error('the virtual clock is being moved already');
     this.#moving = true;
     try {
+      // What is begun in a callback of the loop comes before the promises, and a tick would end before them.
+      await Promise.resolve();
       await this.#settle();
       await steps();
       await this.#settle();
