@@ -40,6 +40,21 @@ const two = [
   request(1500, 80, { ...asked, stop: '' }),
 ];
 
+test('what streamed tells how fast the model wrote, and the rest tells nothing of it', async () => {
+  const streamed = { api_time: 2.5, ttft: 0.5 };
+  const [session] = await sessionsIn(
+    'kv-cache-tester',
+    trace([
+      request(1000, 50, { ...asked, ...streamed }),
+      request(1200, 60, { type: 'n', api_time: 9 }),
+      request(1300, 70, { ...streamed, api_time: 1.5 }),
+    ]),
+  );
+  assert.deepEqual(session?.written, { tokens: 120, ms: 3000 });
+  const [untimed] = await sessionsIn('kv-cache-tester', trace(two));
+  assert.equal(untimed?.written, undefined);
+});
+
 test('counts become rollouts that read and write what the trace counts', async () => {
   const [session] = await sessionsIn('kv-cache-tester', trace(two));
   assert.ok(session);

@@ -38,13 +38,25 @@ function roundOf(request: KvCacheRequest, next: KvCacheRequest | undefined): Cou
   };
 }
 
+/** What the requests that streamed wrote from their first token on. */
+function writtenIn(requests: readonly KvCacheRequest[]): Pick<Session, 'written'> {
+  let tokens = 0;
+  let ms = 0;
+  for (const { out, api_time, ttft } of requests) {
+    if (typeof api_time !== 'number' || typeof ttft !== 'number' || api_time <= ttft) continue;
+    tokens += out;
+    ms += (api_time - ttft) * 1000;
+  }
+  return ms > 0 ? { written: { tokens, ms } } : {};
+}
+
 /** The session itself, then each of its sub-agents: they have contexts of their own. */
 function sessionsOf(label: string, entries: readonly KvCacheEntry[], preamble: CountedPreamble): Session[] {
   const requests = entries.flatMap((entry) => (entry.type === 'subagent' ? [] : entry));
   const subagents = entries.flatMap((entry) => (entry.type === 'subagent' ? entry : []));
   const rounds = requests.map((request, index) => roundOf(request, requests[index + 1]));
   return [
-    ...(rounds.length > 0 ? [countedSession(label, preamble, rounds)] : []),
+    ...(rounds.length > 0 ? [{ ...countedSession(label, preamble, rounds), ...writtenIn(requests) }] : []),
     ...subagents.flatMap((subagent, index) =>
       // A sub-agent has instructions and tools of its own, which the trace does not tell apart from its context.
       sessionsOf(`${label}, sub-agent ${index + 1}`, subagent.requests, preambleOf(0, 0)),

@@ -153,6 +153,16 @@ async function importedFrom(...turns: readonly RecordedTurn[]) {
   return sessionsIn('recording', lines(header, ...turns));
 }
 
+test('how fast the model wrote is told by the turns that took their time', async () => {
+  const at = { first_token_ms: 20, decode_tokens_per_second: 500 };
+  const first = recordedTurn([said(50)], [said(40)], { response_id: 'a', ...at });
+  const second = recordedTurn([said(6)], [said(9)], { continues: 'a', history_items: 2, history_tokens: 58 });
+  const [session] = await importedFrom(first, second);
+  assert.deepEqual(session?.written, { tokens: 40, ms: 80 });
+  const [untimed] = await importedFrom(recordedTurn([said(50)], [said(40)]));
+  assert.equal(untimed?.written, undefined);
+});
+
 test('a later request is a rollout of the same session, with what was said before in its context', async () => {
   const first = recordedTurn([said(50)], [said(8)], { response_id: 'a' });
   const second = recordedTurn([said(6)], [said(9)], { continues: 'a', history_items: 2, history_tokens: 58 });

@@ -134,6 +134,20 @@ function rolloutsIn(turns: readonly RecordedTurn[]): RecordedTurn[][] {
   return rollouts;
 }
 
+/** Tokens after those that came first in their turns, and how long they took. */
+function writtenIn(turns: readonly RecordedTurn[]): Pick<Session, 'written'> {
+  let tokens = 0;
+  let ms = 0;
+  for (const { started_at_ms, first_token_ms, ended_at_ms, decode_tokens_per_second } of turns) {
+    if (typeof first_token_ms !== 'number' || typeof ended_at_ms !== 'number') continue;
+    if (typeof decode_tokens_per_second !== 'number') continue;
+    const took = Math.max(0, ended_at_ms - started_at_ms - first_token_ms);
+    tokens += (decode_tokens_per_second * took) / 1000;
+    ms += took;
+  }
+  return ms > 0 ? { written: { tokens, ms } } : {};
+}
+
 async function sessionOf(turns: readonly RecordedTurn[], count: CountTokens): Promise<Session[]> {
   const [first] = turns;
   if (first === undefined) return [];
@@ -155,6 +169,7 @@ async function sessionOf(turns: readonly RecordedTurn[], count: CountTokens): Pr
       toolsBytes: first.tools_bytes,
       rollouts,
       gaps,
+      ...writtenIn(turns),
     },
   ];
 }

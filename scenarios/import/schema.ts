@@ -131,6 +131,9 @@ const requestSchema = z.looseObject({
   stop: z.string().nullish(),
   /** Seconds before the request. */
   think_time: z.number().min(0).nullish(),
+  /** Seconds from the request to its end and, of one that streams, to its first token. */
+  api_time: z.number().min(0).nullish(),
+  ttft: z.number().min(0).nullish(),
 });
 
 const subagentSchema = z.looseObject({
@@ -212,6 +215,9 @@ export const recordedTurnSchema = z.looseObject({
   reasoning_tokens: tokens,
   started_at_ms: milliseconds,
   handed_off_at_ms: milliseconds,
+  first_token_ms: milliseconds.nullish(),
+  decode_tokens_per_second: z.number().min(0).nullish(),
+  ended_at_ms: milliseconds.nullish(),
   end: z.enum(['done', 'cut', 'failed']),
 });
 export type RecordedTurn = z.output<typeof recordedTurnSchema>;

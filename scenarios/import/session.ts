@@ -28,6 +28,8 @@ export interface Session {
   readonly toolsTokens: number | null;
   /** Bytes of the tools array as JSON, where the trace says so. */
   readonly toolsBytes?: number;
+  /** Tokens whose writing the trace timed, and how long it took, in ms; absent where it timed none. */
+  readonly written?: { readonly tokens: number; readonly ms: number };
   /** One for each request of the user, in order. What was said before stands in the context of the later ones. */
   readonly rollouts: readonly Rollout[];
   readonly gaps: Gaps;
