@@ -46,7 +46,7 @@ async function served(t: TestContext, ...words: string[]) {
 test('--help answers, for the program and for each command', async () => {
   const program = await ran('--help');
   assert.equal(program.code, 0);
-  for (const command of ['serve', 'compare', 'talk', 'scenarios']) {
+  for (const command of ['serve', 'compare', 'talk', 'scenarios', 'whatif']) {
     assert.match(program.stdout, new RegExp(command));
     const { code, stdout } = await ran(command, '--help');
     assert.equal(code, 0);

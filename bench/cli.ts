@@ -8,6 +8,7 @@ import { compareCommand } from './compare-command.js';
 import { scenariosCommand } from './scenarios-command.js';
 import { serveCommand } from './serve-command.js';
 import { talkCommand } from './talk-command.js';
+import { whatifCommand } from './whatif-command.js';
 
 const packageFile = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
 const version = /"version": "([^"]+)"/.exec(packageFile)?.[1] ?? 'unknown';
@@ -21,7 +22,8 @@ const program = new Command('long-response')
   .addCommand(serveCommand())
   .addCommand(compareCommand())
   .addCommand(talkCommand())
-  .addCommand(scenariosCommand());
+  .addCommand(scenariosCommand())
+  .addCommand(whatifCommand());
 
 try {
   await program.parseAsync();

@@ -72,3 +72,8 @@ export { predictRollout } from './virtual/formula.js';
 export { frontierSection } from './virtual/frontier.js';
 export { playVirtual, type PlayedRollout, type VirtualCell } from './virtual/rollout.js';
 export { simulate } from './virtual/simulate.js';
+export { fixedCostProfile, measureFixedCost, type FixedCost, type FixedCostOptions } from './fixed-cost.js';
+export { whatIfArms, whatIfDefaults } from './whatif-defaults.js';
+export type { DesignPrediction, Estimate, Saving } from './whatif-estimates.js';
+export { whatIfText } from './whatif-text.js';
+export { whatIf, type WhatIf, type WhatIfOptions } from './whatif.js';

@@ -14,6 +14,13 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: 
   };
 }
 
+/** A time that may be none. */
+export function milliseconds(text: string): number {
+  const value = numberFrom(text);
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new InvalidArgumentError(`Expected a number of milliseconds from 0 up, got "${text}".`);
+}
+
 /** A number above 0; `Infinity` where something may take no time at all. */
 export function positiveNumber(text: string): number {
   const value = numberFrom(text);

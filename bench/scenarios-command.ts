@@ -65,11 +65,7 @@ export function scenariosCommand(): Command {
     .argument('<path>', 'a trace, or a directory of them')
     .requiredOption('--out <file>', 'where the scenario is written, as JSON')
     .option('--name <name>', 'of the scenario, of a-z 0-9 - (default: from the name of --out)')
-    .option(
-      '--question <text>',
-      'what a run of it answers',
-      'What does a design gain on these recorded rollouts?',
-    )
+    .option('--question <text>', 'what a run of it answers', importQuestion)
     .action(importTraces);
   return command;
 }
@@ -80,13 +76,16 @@ function counter(): CountTokens {
   return async (text) => (await tokenizer.encode(text, signal)).length;
 }
 
-interface Readings {
+export interface Readings {
   readonly files: readonly ReadFile[];
   readonly faults: readonly string[];
 }
 
-/** Reads file by file; one that is at fault leaves the others as they are. */
-async function readAll(path: string): Promise<Readings> {
+/**
+ * Reads what is at a path, file by file; one that is at fault leaves the others as they are.
+ * @throws TraceError where there is no file.
+ */
+export async function readAll(path: string): Promise<Readings> {
   const paths = await filesAt(path);
   const count = counter();
   const files: ReadFile[] = [];
@@ -112,6 +111,28 @@ async function check(path: string): Promise<void> {
   if (faults.length > 0) process.exitCode = 1;
 }
 
+export interface Traced {
+  readonly scenario: Scenario;
+  /** The files that are traces, and all their sessions. */
+  readonly traces: readonly ReadFile[];
+  readonly sessions: readonly Session[];
+}
+
+const importQuestion = 'What does a design gain on these recorded rollouts?';
+
+/** One scenario of the traces among the files; null where none of them is one. */
+export function tracedScenario(
+  files: readonly ReadFile[],
+  name: string,
+  question = importQuestion,
+): Traced | null {
+  const traces = files.filter(({ scenario }) => scenario === undefined);
+  const sessions = traces.flatMap((file) => (file.scenario === undefined ? file.sessions : []));
+  if (sessions.length === 0) return null;
+  const source = sourceOf(traces, sessions);
+  return { scenario: scenarioOf({ name, question, source }, sessions), traces, sessions };
+}
+
 function sourceOf(files: readonly ReadFile[], sessions: readonly Session[]): string {
   const formats = [...new Set(files.map(({ format }) => format))].join(', ');
   const assumed = 'the number of tools, and their size where a trace does not tell it';
@@ -126,24 +147,21 @@ function sourceOf(files: readonly ReadFile[], sessions: readonly Session[]): str
 
 async function importTraces(path: string, words: ImportWords): Promise<void> {
   const { files, faults } = await readAll(path);
-  const traces = files.filter(({ scenario }) => scenario === undefined);
   for (const fault of faults) process.stderr.write(`left out: ${fault}\n`);
   for (const { scenario, path: file } of files)
     if (scenario !== undefined) process.stderr.write(`left out: ${file}: is a scenario already\n`);
-  const sessions = traces.flatMap((file) => (file.scenario === undefined ? file.sessions : []));
-  if (sessions.length === 0) throw new Error(`${path}: nothing to import`);
   const name = words.name ?? nameFrom(words.out);
-  const scenario = scenarioOf(
-    { name, question: words.question, source: sourceOf(traces, sessions) },
-    sessions,
-  );
+  const traced = tracedScenario(files, name, words.question);
+  if (traced === null) throw new Error(`${path}: nothing to import`);
+  const { scenario, traces, sessions } = traced;
   await writeFile(words.out, `${JSON.stringify(scenario, null, 1)}\n`);
   process.stdout.write(`${filesText(traces)}\n`);
   for (const note of gapNotes(gapsOf(sessions))) process.stdout.write(`note: ${note}\n`);
   process.stdout.write(`wrote ${words.out}: scenario ${name}\n`);
 }
 
-function nameFrom(file: string): string {
+/** A scenario's name from that of a file. */
+export function nameFrom(file: string): string {
   const name = basename(file)
     .replace(/\.[^.]*$/, '')
     .toLowerCase()
@@ -157,23 +175,18 @@ async function scenarioNamed(word: string): Promise<Scenario> {
   const builtin = builtinScenarios.get(word);
   if (builtin !== undefined) return builtin;
   const file = await readTraceFile(word, counter()).catch((fault: unknown) => {
-    throw isMissing(fault)
-      ? new Error(`${word}: neither a file nor one of ${[...builtinScenarios.keys()].join(', ')}`)
-      : fault;
+    throw missing(fault, word);
   });
-  if (file.scenario !== undefined) return file.scenario;
-  return scenarioOf(
-    {
-      name: nameFrom(word),
-      question: 'What does a design gain on these recorded rollouts?',
-      source: sourceOf([file], file.sessions),
-    },
-    file.sessions,
-  );
+  const scenario = file.scenario ?? tracedScenario([file], nameFrom(word))?.scenario;
+  if (scenario === undefined) throw new Error(`${word}: holds no rollout`);
+  return scenario;
 }
 
-function isMissing(fault: unknown): boolean {
-  return fault instanceof Error && fault.message.includes('ENOENT');
+/** What is wrong with a word that should be a scenario's name or a path. */
+export function missing(fault: unknown, word: string): unknown {
+  return fault instanceof Error && fault.message.includes('ENOENT')
+    ? new Error(`${word}: neither a file nor one of ${[...builtinScenarios.keys()].join(', ')}`)
+    : fault;
 }
 
 async function show(word: string, { rollout: number, seed }: ShowWords): Promise<void> {

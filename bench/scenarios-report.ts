@@ -12,11 +12,12 @@ import {
 } from '../scenarios/index.js';
 import { plain } from './table.js';
 
-function whole(value: number): string {
+/** A whole number with its thousands told apart. */
+export function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-function amount(count: number, noun: string): string {
+export function amount(count: number, noun: string): string {
   return `${whole(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 

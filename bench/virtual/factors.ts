@@ -138,40 +138,48 @@ export async function factorSection(cell: VirtualCell, options: SweepOptions = {
 const ms = (value: number): string => value.toFixed(2);
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
+/** What a figure of two decimals can tell from nothing. */
+const tellableMs = 0.005;
+
 /** One sentence that a reader can repeat. */
-function sentence({ shapley: shares, ahead }: FactorSection): string {
+export function factorSentence({ shapley: shares, ahead }: FactorSection): string {
   const [first] = shares.toSorted((left, right) => right.alone_ms_per_turn - left.alone_ms_per_turn);
   const whole = shares.reduce((sum, { ms_per_turn }) => sum + ms_per_turn, 0);
-  if (first === undefined || whole <= 0) return 'The switches together save nothing here.';
+  if (first === undefined || whole < tellableMs) return 'The switches together save nothing here.';
   return (
     `Of the ${ms(whole)} ms that the prototype saves per turn, "${first.factor}" alone gives the shipped design ` +
     `${percent(first.alone_ms_per_turn / whole)}, and work done ahead, with no change to the wire, ${percent(ahead.share)}.`
   );
 }
 
-export function factorText(section: FactorSection): string {
-  const { scenario, profile, tokens_per_second, rtt_ms, rollouts, shapley: shares, ahead } = section;
+/** What each switch gives, and all of them. */
+export function switchTable({ shapley: shares, ahead }: FactorSection): string {
   const whole = shares.reduce((sum, { ms_per_turn }) => sum + ms_per_turn, 0);
+  return plain(
+    ['switch', 'ms saved per turn', 'share', 'alone, ms'],
+    [
+      ...shares.map((one) => [
+        one.factor,
+        ms(one.ms_per_turn),
+        percent(one.share),
+        ms(one.alone_ms_per_turn),
+      ]),
+      ['all five', ms(whole), percent(whole === 0 ? 0 : 1), ''],
+      ['(work done ahead)', '', percent(ahead.share), ms(ahead.ms_per_turn)],
+    ],
+  );
+}
+
+export function factorText(section: FactorSection): string {
+  const { scenario, profile, tokens_per_second, rtt_ms, rollouts } = section;
   const rungs = section.ladder.map(({ step, ms_per_turn }, at) => {
     const before = section.ladder[at - 1]?.ms_per_turn;
     return [step, ms(ms_per_turn), before === undefined ? '' : ms(ms_per_turn - before)];
   });
   return [
     `${scenario}, ${profile}, ${tokens_per_second} tokens/s, RTT ${rtt_ms} ms, ${rollouts} rollouts in virtual time`,
-    plain(
-      ['switch', 'ms saved per turn', 'share', 'alone, ms'],
-      [
-        ...shares.map((one) => [
-          one.factor,
-          ms(one.ms_per_turn),
-          percent(one.share),
-          ms(one.alone_ms_per_turn),
-        ]),
-        ['all five', ms(whole), percent(whole === 0 ? 0 : 1), ''],
-        ['(work done ahead)', '', percent(ahead.share), ms(ahead.ms_per_turn)],
-      ],
-    ),
+    switchTable(section),
     plain(['step', 'ms per turn', 'against the one before'], rungs),
-    sentence(section),
+    factorSentence(section),
   ].join('\n');
 }
