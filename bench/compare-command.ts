@@ -5,6 +5,7 @@ import { Command } from 'commander';
 
 import { compare, compareDefaults, type CompareParameters } from './compare.js';
 import { interruptible } from './interrupt.js';
+import { commandText } from './manifest.js';
 import { collected, positiveNumber, serverUrl, share, wholeNumber } from './options.js';
 import { progress } from './progress.js';
 import { openingLine, report } from './report.js';
@@ -81,7 +82,7 @@ async function run(words: CompareWords): Promise<void> {
     server: words.server === undefined ? undefined : { url: words.server, key },
     signal: interruptible('rollout'),
     onProgress: bar.step,
-    command: ['long-response', ...process.argv.slice(2)].join(' '),
+    command: commandText('long-response'),
   }).finally(bar.stop);
   process.stdout.write(`${report(comparison)}\n`);
   if (words.json !== undefined) await writeFile(words.json, `${JSON.stringify(comparison, null, 1)}\n`);

@@ -90,3 +90,11 @@ export function manifest(command: string): Manifest {
     command,
   };
 }
+
+/** The words that make a result again, without a key among them: a manifest is for others to read. */
+export function commandText(program: string, words: readonly string[] = process.argv.slice(2)): string {
+  const shown = words.map((word, at) =>
+    words[at - 1] === '--key' ? '…' : word.replace(/^--key=.*$/s, '--key=…'),
+  );
+  return [program, ...shown].join(' ');
+}

@@ -8,7 +8,7 @@ import Table from 'cli-table3';
 import { Command } from 'commander';
 
 import * as counts from './counts.js';
-import { manifest } from './manifest.js';
+import { commandText, manifest } from './manifest.js';
 import { micro, type MicroResult } from './micro.js';
 import * as network from './network/probe.js';
 import * as bigInput from './proofs/big-input.js';
@@ -92,7 +92,7 @@ function chosen(names: readonly string[]): readonly Proof[] {
 }
 
 async function run(names: string[], words: { json?: string }): Promise<void> {
-  const about = manifest(['npm run bench --', ...process.argv.slice(2)].join(' '));
+  const about = manifest(commandText('npm run bench --'));
   process.stdout.write(
     `${about.cpu}, ${about.cores} cores; ${about.kernel}; Node ${about.node}; commit ${about.commit}\n`,
   );

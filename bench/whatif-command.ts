@@ -6,6 +6,7 @@ import { Command, Option } from 'commander';
 import { builtinScenarios, gapsOf, type Scenario, type Session } from '../scenarios/index.js';
 import { fixedCostProfile, fixedCostText, measureFixedCost } from './fixed-cost.js';
 import { interruptible } from './interrupt.js';
+import { commandText } from './manifest.js';
 import { milliseconds, positiveNumber, serverUrl, wholeNumber } from './options.js';
 import { progress, type Progress } from './progress.js';
 import { missing, nameFrom, readAll, tracedScenario } from './scenarios-command.js';
@@ -172,14 +173,6 @@ function bars() {
   };
 }
 
-/** The words that make it again, without the key. */
-function commandText(words: readonly string[]): string {
-  const shown = words.map((word, at) =>
-    words[at - 1] === '--key' ? '…' : word.replace(/^--key=.*$/s, '--key=…'),
-  );
-  return ['long-response', ...shown].join(' ');
-}
-
 async function run(path: string, words: WhatIfWords): Promise<void> {
   const { against, prefillTps, bandwidthMbit, seed } = words;
   // Loaded here, because the other commands are measured without it.
@@ -226,7 +219,7 @@ async function run(path: string, words: WhatIfWords): Promise<void> {
     restartsAfterIdle: !words.keepWindow,
     signal,
     onProgress: shown.step,
-    command: commandText(process.argv.slice(2)),
+    command: commandText('long-response'),
   }).finally(shown.stop);
   process.stdout.write(`${whatIfText(result)}\n`);
   if (words.json !== undefined) await writeFile(words.json, `${JSON.stringify(result, null, 1)}\n`);

@@ -2,6 +2,7 @@
 import { Argument, Command } from 'commander';
 
 import { interruptible } from '../interrupt.js';
+import { commandText } from '../manifest.js';
 import { wholeNumber } from '../options.js';
 import { progress } from '../progress.js';
 import type { SetName } from './plan.js';
@@ -24,8 +25,8 @@ async function run(set: SetName, { resume = false, out, seed }: LabWords): Promi
     seed,
     signal: interruptible('rollout'),
     onProgress: bar.step,
-    onDropped: (sentence) => process.stderr.write(`${sentence}\n`),
-    command: ['npm run lab --', ...process.argv.slice(2)].join(' '),
+    onNotice: (sentence) => process.stderr.write(`${sentence}\n`),
+    command: commandText('npm run lab --'),
   }).finally(bar.stop);
   process.stdout.write(`${labText(summary)}\n\nwrote ${dir}\n`);
   if (summary.partial) process.exitCode = 130;

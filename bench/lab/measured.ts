@@ -2,10 +2,11 @@
 import { anchorSection, fittedMachine, type Machine } from './anchors.js';
 import type { RealCell } from './cells.js';
 import { measuredDifference, type MeasuredRollout } from './difference.js';
+import { networkSections } from './network-sections.js';
 import type { Plan } from './plan.js';
 import { RealCellRun } from './real.js';
 import { rowsOfMeasurement } from './rows.js';
-import type { AnchorSection, Difference } from './sections.js';
+import type { AnchorSection, Difference, NetworkSection } from './sections.js';
 import type { Store } from './store.js';
 
 export const unitOf = (cell: RealCell, block: number): string => `real/${cell.name}/${block}`;
@@ -89,10 +90,15 @@ export async function measureCell(cell: RealCell, options: CellOptions): Promise
 
 /** What the rows of a plan come to: the finding, whether the engines agree, and what the machine takes. */
 export async function measuredSections(
-  plan: Pick<Plan, 'bare' | 'transports' | 'anchors'>,
+  plan: Pick<Plan, 'bare' | 'transports' | 'anchors' | 'network'>,
   store: Store,
   seed: number,
-): Promise<{ bare: Difference[]; anchors: AnchorSection[]; machine: Machine }> {
+): Promise<{
+  bare: Difference[];
+  anchors: AnchorSection[];
+  network: NetworkSection[];
+  machine: Machine;
+}> {
   const differences = [
     ...plan.bare.map((cell) =>
       measuredDifference(cell, rowsOf(store, cell), ['append-ws', 'chain-ws'], seed),
@@ -106,5 +112,6 @@ export async function measuredSections(
     const section = await anchorSection(cell, rowsOf(store, cell), seed, machine);
     if (section !== null) anchors.push(section);
   }
-  return { bare, anchors, machine };
+  const network = await networkSections(plan.network, (cell) => rowsOf(store, cell), seed, machine);
+  return { bare, anchors, network, machine };
 }

@@ -15,29 +15,7 @@ import {
   type Pair,
 } from './difference.js';
 import type { NetworkCell } from './network-cells.js';
-import type { Difference } from './sections.js';
-
-/** Times in ms. Real figures hold what the machine takes; virtual ones as far as a fit of it is given. */
-export interface NetworkSection {
-  readonly name: string;
-  readonly scenario: string;
-  readonly profile: string;
-  readonly tokens_per_second: number;
-  readonly rtt_ms: number;
-  readonly tls: boolean;
-  readonly congestion: 'cubic' | 'reno';
-  /** As the kernel was told, and so the model. */
-  readonly restarts_after_idle: boolean;
-  readonly blocks: number;
-  /** Median overhead of the turns after the first. */
-  readonly overhead: readonly { readonly arm: string; readonly real: number; readonly virtual: number }[];
-  /** Of each pair of arms that the cell has, measured and then played in virtual time. */
-  readonly differences: readonly Difference[];
-  /** Median time to open a connection, and what the model says; over HTTP the measured one holds a first request too. */
-  readonly connect: readonly { readonly arm: string; readonly real: number; readonly virtual: number }[];
-  /** Mean time of a rollout with its connection opened inside the time, and before it. */
-  readonly cold: readonly { readonly arm: string; readonly cold_ms: number; readonly warm_ms: number }[];
-}
+import type { Difference, NetworkSection } from './sections.js';
 
 const comparisons = [
   ['append-ws', 'chain-ws'],

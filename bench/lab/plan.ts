@@ -20,6 +20,7 @@ import {
   type RealCell,
 } from './cells.js';
 import { speeds } from './hypotheses.js';
+import { networkCells, type NetworkCell } from './network-cells.js';
 import type { LabSummary, ResidencySection } from './sections.js';
 import { cellAt, coldSections, invarianceSections, profileSection } from './virtual-sections.js';
 
@@ -47,6 +48,8 @@ export interface Plan {
   readonly bare: readonly RealCell[];
   readonly transports: RealCell;
   readonly anchors: readonly AnchorCell[];
+  /** Measured where network namespaces can be made. */
+  readonly network: readonly NetworkCell[];
   readonly virtual: readonly VirtualTask[];
 }
 
@@ -228,12 +231,14 @@ export const plans: Readonly<Record<SetName, Plan>> = {
     bare: bareCells(12, 4000),
     transports: transportCell(12),
     anchors: anchorCells(12),
+    network: networkCells(2, 'quick'),
     virtual: virtualTasks({ rollouts: 16, capacityRollouts: 80, capacityShares: [0.5, 0.8, 1] }),
   },
   full: {
     bare: speeds.flatMap((speed) => bareCells(24, speed)),
     transports: transportCell(40),
-    anchors: anchorCells(30),
+    anchors: anchorCells(24),
+    network: networkCells(12, 'full'),
     virtual: virtualTasks({
       rollouts: 100,
       capacityRollouts: 400,

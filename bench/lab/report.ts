@@ -5,6 +5,7 @@ import { capacityText } from '../virtual/capacity.js';
 import { factorText } from '../virtual/factors.js';
 import { anchorsText } from './anchors.js';
 import { gain } from './hypotheses.js';
+import { networkText } from './network-sections.js';
 import type { Difference, FrontierSection, LabSummary, ProfileSection } from './sections.js';
 
 const ms = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixed(2)}`;
@@ -89,10 +90,19 @@ function verdictText({ hypotheses = [], claims = [] }: LabSummary): string {
 
 /** Everything that a run has reached. */
 export function labText(summary: LabSummary): string {
-  const { bare = [], anchors = [], profiles = [], frontier = [], factors = [], capacity = [] } = summary;
+  const {
+    bare = [],
+    anchors = [],
+    network = [],
+    profiles = [],
+    frontier = [],
+    factors = [],
+    capacity = [],
+  } = summary;
   const parts = [
     bare.length > 0 ? bareText(bare) : '',
     anchors.length > 0 ? anchorsText(anchors) : '',
+    network.length > 0 ? networkText(network) : '',
     profiles.length > 0 ? profileText(profiles) : '',
     frontier.length > 0 ? frontierText(frontier) : '',
     ...factors.map(factorText),

@@ -37,6 +37,7 @@ function tiny(played: string[]): Plan {
     bare: [cell],
     transports: { ...cell, name: 'transports', arms: ['replay-ws', 'replay-http'], blocks: 1 },
     anchors: [],
+    network: [],
     virtual: [task('open', 0), task('restarts', 50)],
   };
 }

@@ -13,7 +13,8 @@ import { manifest } from '../manifest.js';
 import { parseSummary } from '../schema/result.js';
 import { builtinProfiles } from '../service/profile.js';
 import type { Machine } from './anchors.js';
-import { claimMean } from './cells.js';
+import { namespacesAvailable } from './cell-path.js';
+import { claimMean, type RealCell } from './cells.js';
 import { judge } from './hypotheses.js';
 import { labManifest } from './manifest.js';
 import { blockSeconds, measureCell, measuredSections, unitOf } from './measured.js';
@@ -40,18 +41,29 @@ export interface LabOptions {
   /** Seconds of planned work that are done, of all; and what is being done. */
   readonly onProgress?: (done: number, of: number, doing: string) => void;
   /** Called with a sentence for each thing that a kill left unfinished and that is measured again. */
-  readonly onDropped?: (sentence: string) => void;
+  readonly onNotice?: (sentence: string) => void;
   /** The words that make this run again. */
   readonly command: string;
 }
 
-function manifestOf(plan: Plan, { set, seed = 1, command }: LabOptions): LabManifest {
-  const cells = [...plan.bare, plan.transports, ...plan.anchors];
+function cellsOf({ bare, transports, anchors, network }: Plan): RealCell[] {
+  return [...bare, transports, ...anchors, ...network];
+}
+
+/** The plan as it can be measured here, and why not all of it can. */
+async function measurable(plan: Plan): Promise<{ readonly plan: Plan; readonly missing: string | null }> {
+  const missing = plan.network.length === 0 ? null : await namespacesAvailable();
+  return { plan: missing === null ? plan : { ...plan, network: [] }, missing };
+}
+
+function manifestOf(plan: Plan, missing: string | null, options: LabOptions): LabManifest {
+  const { set, seed = 1, command } = options;
+  const cells = cellsOf(plan);
   return labManifest({
     set,
     seed,
     command,
-    rttMethod: 'relay in a process of its own; in virtual time by formula',
+    rttMethod: `relay in a process of its own; ${missing ?? 'kernel TCP over network namespaces'}; in virtual time by formula`,
     scenarios: [...cells.map(({ scenario }) => scenario), ...builtinScenarios.values(), claimMean],
     profiles: [...builtinProfiles.values()],
     parameters: {
@@ -91,7 +103,7 @@ class ScenarioFiles implements Disposable {
   }
 }
 
-type Sections = Partial<Record<VirtualTask['section'] | 'bare' | 'anchors', readonly object[]>>;
+type Sections = Partial<Record<VirtualTask['section'] | 'bare' | 'anchors' | 'network', readonly object[]>>;
 
 async function playTasks(
   plan: Plan,
@@ -131,11 +143,13 @@ function summaryOf(sections: Sections, about: Omit<LabSummary, 'version'>): LabS
  * @throws Error where there is an unfinished result and it was not to be resumed, or a rollout does not complete.
  */
 export async function runLab(options: LabOptions): Promise<LabSummary> {
-  const { set, dir, resume = false, seed = 1, signal, plan = plans[set] } = options;
-  const about = manifestOf(plan, options);
+  const { set, dir, resume = false, seed = 1, signal } = options;
+  const { plan, missing } = await measurable(options.plan ?? plans[set]);
+  if (missing !== null) options.onNotice?.(`cells over real TCP are left out: ${missing}`);
+  const about = manifestOf(plan, missing, options);
   const store = openStore(dir, { resume, manifest: about });
-  for (const sentence of store.dropped) options.onDropped?.(sentence);
-  const cells = [...plan.bare, plan.transports, ...plan.anchors];
+  for (const sentence of store.dropped) options.onNotice?.(sentence);
+  const cells = cellsOf(plan);
   const meter = new Meter(
     cells.reduce((sum, cell) => sum + cell.blocks * blockSeconds(cell), 0) +
       plan.virtual.reduce((sum, { seconds }) => sum + seconds, 0),

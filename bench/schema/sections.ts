@@ -173,6 +173,37 @@ export const anchor = z.strictObject({
   agrees: flag('Within 10 % or 0.2 ms per turn, of every overhead and of the difference.'),
 });
 
+export const network = z.strictObject({
+  name: text('Name of the cell.'),
+  ...cell,
+  tls: flag('With TLS 1.3.'),
+  congestion: oneOf(['cubic', 'reno'], 'Congestion control of both ends.'),
+  restarts_after_idle: flag('A window that was idle starts small again: as the kernel was told.'),
+  blocks,
+  overhead: z.array(
+    z.strictObject({
+      arm: text('A design over a transport.'),
+      real: ms('Median overhead of the turns after the first, measured.'),
+      virtual: ms('The same in virtual time.'),
+    }),
+  ),
+  differences: z.array(difference),
+  connect: z.array(
+    z.strictObject({
+      arm: text('A design over a transport.'),
+      real: ms('Median time to open a connection; over HTTP it holds a first request too.'),
+      virtual: ms('What the model says of it.'),
+    }),
+  ),
+  cold: z.array(
+    z.strictObject({
+      arm: text('A design over a transport.'),
+      cold_ms: ms('Mean time of a rollout with the opening of its connection inside.'),
+      warm_ms: ms('The same without.'),
+    }),
+  ),
+});
+
 const quantiles = (what: string) =>
   z.strictObject({
     p50: ms(`${what}, median.`),
