@@ -6,5 +6,7 @@ export function interruptible(underWay: string): AbortSignal {
     process.stderr.write(`\nending after the ${underWay} under way; once more to stop at once\n`);
     interrupted.abort();
   });
+  // Without a handler of its own this signal would leave the processes behind that were started.
+  process.once('SIGTERM', () => process.exit(143));
   return interrupted.signal;
 }

@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { builtinScenarios, type Scenario } from '../../scenarios/index.js';
-import { manifest } from '../manifest.js';
 import { parseSummary } from '../schema/result.js';
 import { builtinProfiles } from '../service/profile.js';
 import type { Machine } from './anchors.js';
@@ -129,7 +128,7 @@ async function playTasks(
   return sections;
 }
 
-/** A summary of these sections, judged. */
+/** A summary of these sections, judged. Of the manifest it repeats what says where and how it was made. */
 function summaryOf(sections: Sections, about: Omit<LabSummary, 'version'>): LabSummary {
   const summary = parseSummary(
     JSON.parse(JSON.stringify({ version: 1, ...about, ...sections })),
@@ -171,7 +170,7 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
   });
   const summary = summaryOf(
     { ...measured, ...played },
-    { set, seed, manifest: manifest(options.command), partial: signal.aborted },
+    { set, seed, manifest: about, partial: signal.aborted },
   );
   store.finish(summary);
   if (!summary.partial) await writeTraces(store, seed);
