@@ -77,22 +77,23 @@ const loopback = {
   path: 'loopback',
 } as const;
 
-const anchorArms = ['append-ws', 'append-ws (A-A)', 'chain-ws', 'replay-http'] as const;
+const anchorArms = ['append-ws', 'chain-ws', 'replay-http'] as const;
+const anchorArmsAndTwin = [...anchorArms, 'append-ws (A-A)'] as const;
 
-/** Ten cells: three to fit what the machine takes, seven held out. */
-export function anchorCells(blocks: number): AnchorCell[] {
+/** Cells to fit what the machine takes, and more that are held out: ten, of which the quick set leaves two out. */
+export function anchorCells(blocks: number, set: 'quick' | 'full'): AnchorCell[] {
   const cell = (name: string, heldOut: boolean, parts: Partial<RealCell>): AnchorCell => ({
     ...loopback,
     scenario: small,
-    arms: anchorArms,
+    arms: set === 'full' ? anchorArmsAndTwin : anchorArms,
     blocks,
     ...parts,
     name,
     heldOut,
   });
   const relay = (rttMs: number): Partial<RealCell> => ({ path: 'relay', rttMs });
-  return [
-    cell('bare small', false, {}),
+  const all = [
+    cell('bare small', false, { arms: anchorArmsAndTwin }),
     cell('bare large', false, { scenario: large }),
     cell('bare slow model', false, { decodeTokensPerSecond: 1000 }),
     cell('bare small, RTT 20', true, relay(20)),
@@ -103,6 +104,8 @@ export function anchorCells(blocks: number): AnchorCell[] {
     cell('extrapolated small', true, { profile: 'extrapolated-low' }),
     cell('bare terminal', true, { scenario: builtin('terminal'), toolScale: 0.002 }),
   ];
+  const left = ['bare slow model', 'extrapolated small'];
+  return set === 'full' ? all : all.filter(({ name }) => !left.includes(name));
 }
 
 const pair = ['append-ws', 'append-ws (A-A)', 'chain-ws'] as const;
@@ -132,8 +135,8 @@ export function transportCell(blocks: number): RealCell {
   return {
     ...loopback,
     name: 'bare transports',
-    scenario: large,
-    arms: ['replay-ws', 'replay-http', 'append-ws', 'append-ws (A-A)'],
+    scenario: small,
+    arms: ['replay-ws', 'replay-http'],
     blocks,
   };
 }

@@ -16,7 +16,10 @@ export interface MeasuredRollout {
   readonly connect_ms?: number | null;
   readonly tool_ms: number;
   readonly true_tool_ms: number;
-  readonly turns: readonly Pick<MeasuredTurn, 'overhead_ms' | 'input_tokens' | 'cached_tokens'>[];
+  readonly turns: readonly Pick<
+    MeasuredTurn,
+    'overhead_ms' | 'first_token_ms' | 'ms' | 'input_tokens' | 'cached_tokens'
+  >[];
 }
 
 type Compared = Pick<PlayedRollout, 'e2e_ms' | 'tool_ms' | 'true_tool_ms'> & {

@@ -6,6 +6,8 @@ import { fitMachine, requestTokens, turnPairs } from './fit.js';
 
 const turn = (overhead_ms: number, input_tokens = 100, cached_tokens = 60) => ({
   overhead_ms,
+  first_token_ms: overhead_ms,
+  ms: overhead_ms + 10.5,
   input_tokens,
   cached_tokens,
 });
@@ -24,23 +26,35 @@ test('a request that carries a history is as large as its context, any other as 
   assert.equal(requestTokens('chain-ws', turn(0)), 40);
 });
 
-test('the fit gives back a constant and a cost per token, and nothing where nothing was measured', () => {
-  const pairs = [100, 500, 1000].map((tokens) => ({ tokens, extra_ms: 0.4 + tokens * 0.002 }));
-  const { request_ms, us_per_token } = fitMachine(pairs);
+const pair = (tokens: number, extra_ms: number, extra_end_ms: number | null = null) => ({
+  tokens,
+  extra_ms,
+  extra_end_ms,
+});
+
+test('the fit gives back a constant, a cost per token and one of the end, and nothing where nothing was measured', () => {
+  const cells = [100, 5000, 40_000].map((tokens) => [pair(tokens, 0.4 + tokens * 0.002, 0.3)]);
+  const { request_ms, us_per_token, turn_end_ms } = fitMachine(cells);
   assert.ok(Math.abs(request_ms - 0.4) < 1e-9);
   assert.ok(Math.abs(us_per_token - 2) < 1e-9);
-  assert.deepEqual(fitMachine([]), { request_ms: 0, us_per_token: 0 });
+  assert.equal(turn_end_ms, 0.3);
+  assert.deepEqual(fitMachine([[]]), { request_ms: 0, us_per_token: 0, turn_end_ms: 0 });
 });
 
-test('tokens that seem to make it faster cost nothing, and the constant is the mean', () => {
-  const pairs = [100, 1000].map((tokens) => ({ tokens, extra_ms: 2 - tokens * 0.001 }));
-  assert.deepEqual(fitMachine(pairs), { request_ms: 1.45, us_per_token: 0 });
+test('where cells hardly differ in tokens, or more tokens seem to make it faster, a token costs nothing', () => {
+  const close = [[pair(100, 1)], [pair(1000, 2)], [pair(500, 9)]];
+  assert.deepEqual(fitMachine(close), { request_ms: 2, us_per_token: 0, turn_end_ms: 0 });
+  const falling = [[pair(100, 3)], [pair(10_000, 1)], [pair(5000, 2)]];
+  assert.deepEqual(fitMachine(falling), { request_ms: 2, us_per_token: 0, turn_end_ms: 0 });
 });
 
-test('the first turn and the slowest tenth of the others take no part', () => {
-  const overheads = [500, ...Array.from({ length: 19 }, () => 3), 90];
-  const virtual = new Map([[0, overheads.map(() => ({ overhead_ms: 1 }))]]);
+test('the first turn takes no part, the last none in its end, and a turn that met something else does not move the fit', () => {
+  const overheads = [500, 3, 3, 3, 3, 90];
+  const virtual = new Map([[0, overheads.map(() => ({ overhead_ms: 1, first_token_ms: 1, ms: 11 }))]]);
   const pairs = turnPairs('append-ws', [rollout(overheads)], virtual);
-  assert.ok(pairs.length >= 18);
-  assert.ok(pairs.every(({ extra_ms }) => extra_ms === 2));
+  assert.deepEqual(
+    pairs.map(({ extra_ms, extra_end_ms }) => [extra_ms, extra_end_ms]),
+    [...Array.from({ length: 4 }, () => [2, 0.5]), [89, null]],
+  );
+  assert.deepEqual(fitMachine([pairs]), { request_ms: 2, us_per_token: 0, turn_end_ms: 0.5 });
 });

@@ -235,9 +235,9 @@ export const plans: Readonly<Record<SetName, Plan>> = {
   quick: {
     bare: bareCells(12, 4000),
     transports: transportCell(12),
-    anchors: anchorCells(12),
+    anchors: anchorCells(12, 'quick'),
     network: networkCells(2, 'quick'),
-    virtual: virtualTasks({ rollouts: 16, capacityRollouts: 80, capacityShares: [0.5, 0.8, 1] }),
+    virtual: virtualTasks({ rollouts: 12, capacityRollouts: 60, capacityShares: [0.5, 0.8, 1] }),
   },
   full: {
     // A slow model makes a rollout slow and a difference no smaller: below 4,000 tokens/s those that are short enough.
@@ -248,7 +248,7 @@ export const plans: Readonly<Record<SetName, Plan>> = {
       ...bareCells(12, 65).filter(isOf('support', 'single')),
     ],
     transports: transportCell(40),
-    anchors: anchorCells(24),
+    anchors: anchorCells(20, 'full'),
     network: networkCells(3, 'full'),
     virtual: virtualTasks({
       rollouts: 48,

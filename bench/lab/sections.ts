@@ -160,6 +160,8 @@ export interface AnchorSection {
   };
   /** Within 10 % or 0.2 ms per turn, of every overhead and of the difference. */
   readonly agrees: boolean;
+  /** The same of every overhead; the difference lies in the interval of the one measured. */
+  readonly agrees_within_noise: boolean;
 }
 
 /** One cell over real TCP. Times in ms. Real figures hold what the machine takes; virtual ones as far as a fit of it is given. */

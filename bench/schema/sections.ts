@@ -171,6 +171,9 @@ export const anchor = z.strictObject({
     formula: orNull(ms('Paired difference per turn, by the formula.')),
   }),
   agrees: flag('Within 10 % or 0.2 ms per turn, of every overhead and of the difference.'),
+  agrees_within_noise: flag(
+    'The same of every overhead; the difference lies in the interval of the one measured.',
+  ),
 });
 
 export const network = z.strictObject({

@@ -10,6 +10,8 @@ export interface MachineCosts {
   /** Milliseconds of each request after the first, and microseconds of each token in it. */
   readonly request_ms: number;
   readonly us_per_token: number;
+  /** Milliseconds after the last token of each turn but the first and the last, until its calls are seen to be done. */
+  readonly turn_end_ms: number;
 }
 
 export interface VirtualCell {

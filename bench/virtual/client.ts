@@ -52,6 +52,8 @@ function isNamed(item: object): item is { call_id: string; name: string; argumen
 export interface VirtualClientParts {
   readonly turns: readonly PlannedTurn[];
   readonly toolScale: number;
+  /** See `MachineCosts`. */
+  readonly turnEndMs: number;
   readonly prefillTokensPerSecond: number;
 }
 
@@ -74,6 +76,10 @@ export class VirtualClient {
 
   get turn(): Readonly<Turn> {
     return this.#turn;
+  }
+
+  get #turnEndMs(): number {
+    return this.turns.length === 0 ? 0 : this.#parts.turnEndMs;
   }
 
   /** Remembers what went up; `bytes` are those of the item in a request. */
@@ -102,13 +108,15 @@ export class VirtualClient {
       if (turn.firstTokenAt === noTime) turn.firstTokenAt = at;
       turn.lastTokenAt = at;
     }
-    return entry.type === 'response.output_item.done' ? this.#itemDone(entry.item, at) : null;
+    return entry.type === 'response.output_item.done'
+      ? this.#itemDone(entry.item, at + this.#turnEndMs)
+      : null;
   }
 
   /** The turn has been handed off, or was the last. Gives the time at which all is there that the next one needs. */
   end(usage: TurnUsage, at: number): number {
     const turn = this.#turn;
-    turn.endedAt = at;
+    turn.endedAt = turn.outputs.length > 0 ? at + this.#turnEndMs : at;
     turn.usage = usage;
     this.turns.push(this.#measured(turn, usage));
     const calls = this.#parts.turns[this.turns.length - 1]?.calls ?? [];

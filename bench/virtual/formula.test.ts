@@ -72,7 +72,10 @@ const cells = record({
     prefillTokensPerSecond: drawn.prefill,
     toolScale: drawn.toolScale,
     machine: Object.fromEntries(
-      arms.map(({ name }) => [name, { request_ms: machineMs, us_per_token: machineMs / 10 }]),
+      arms.map(({ name }) => [
+        name,
+        { request_ms: machineMs, us_per_token: machineMs / 10, turn_end_ms: machineMs / 4 },
+      ]),
     ),
     scenario: { ...testCell().scenario, instructions_tokens: drawn.instructions, rollouts: [rollout] },
   });

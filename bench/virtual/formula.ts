@@ -193,12 +193,13 @@ function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): 
   const { profile, session } = cell;
   const { state, work } = arm;
   const { first, last, fresh, history } = at;
-  const { request_ms = 0, us_per_token = 0 } = first ? {} : (cell.machine?.[arm.name] ?? {});
+  const { request_ms = 0, us_per_token = 0, turn_end_ms = 0 } = first ? {} : (cell.machine?.[arm.name] ?? {});
   const share = first || state !== 'suspended' ? profile.history_share : 0;
   const held = session.policy === 'per-conversation' && !first;
   const written = writtenBy(turn);
-  const after =
+  const end =
     state === 'suspended' && !last ? 0 : workMs(profile, work.end, { fresh: written, history: 0, share: 0 });
+  const turnEnd = last ? 0 : turn_end_ms;
   const msPerToken = 1000 / cell.decodeTokensPerSecond;
   const decode = (written - 1) * msPerToken;
   let before = turn.output_tokens;
@@ -213,8 +214,8 @@ function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): 
     // What the model wrote itself it holds too.
     read: ((held ? fresh : fresh + history) * 1000) / cell.prefillTokensPerSecond,
     decode,
-    after,
-    tool: Math.max(0, ...outputs.map((doneMs) => doneMs - decode - after)),
+    after: end + turnEnd,
+    tool: Math.max(0, ...outputs.map((doneMs) => doneMs - decode - end)),
   };
 }
 

@@ -93,6 +93,7 @@ export class Player {
     this.#client = new VirtualClient({
       turns: turnsOf(this.#rollout),
       toolScale: cell.toolScale,
+      turnEndMs: cell.machine?.[arm.name]?.turn_end_ms ?? 0,
       prefillTokensPerSecond: cell.prefillTokensPerSecond,
     });
   }
