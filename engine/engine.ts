@@ -20,15 +20,8 @@ import type { BoundsPer, HandOff } from './rollout-parts.js';
 import type { Sampler } from './samplers/sampler.js';
 import { randomId } from './random-id.js';
 import { standardStages } from './standard-stages.js';
-import {
-  noObligations,
-  Receipts,
-  Stages,
-  type Kept,
-  type Obligations,
-  type Stage,
-  type StageRuns,
-} from './stages.js';
+import { Receipts, type StageRuns } from './receipts.js';
+import { noObligations, Stages, type Kept, type Obligations, type Stage } from './stages.js';
 import { o200kTokenizer } from './tokenizer.js';
 
 export interface EngineOptions {

@@ -53,19 +53,8 @@ export {
   type UpstreamOptions,
   type UpstreamSampler,
 } from './samplers/upstream/upstream.js';
-export type {
-  Bill,
-  Kept,
-  Obligation,
-  Obligations,
-  Passage,
-  Phase,
-  Receipt,
-  Stage,
-  StageRun,
-  StageRuns,
-  StageTally,
-} from './stages.js';
+export type { Phase, Receipt, StageRuns, StageTally } from './receipts.js';
+export type { Bill, Kept, Obligation, Obligations, Passage, Stage, StageRun } from './stages.js';
 export { checkGrammar, type GrammarOptions } from './testing/grammar.js';
 export { cachedTokenizer, o200kTokenizer } from './tokenizer.js';
 export { Transcript } from './transcript.js';

@@ -24,7 +24,8 @@ import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
 import { broughtItems, Snapshot } from './response-object.js';
 import { Rollout } from './rollout.js';
 import type { RolloutParts } from './rollout-parts.js';
-import type { Kept, Receipt, StageRuns } from './stages.js';
+import type { Receipt, StageRuns } from './receipts.js';
+import type { Kept } from './stages.js';
 import type { Entry } from './transcript.js';
 
 /** How a Response ended, and what it took. */

@@ -2,7 +2,8 @@
 import type { Compactor } from './compaction.js';
 import type { Limits } from './limits.js';
 import type { Clock, Tokenizer } from './ports.js';
-import type { Kept, Obligations, Receipts, Stages } from './stages.js';
+import type { Receipts } from './receipts.js';
+import type { Kept, Obligations, Stages } from './stages.js';
 
 /** What a turn that owes client outputs does: its loop waits, or the Response ends there. */
 export type HandOff = 'suspend' | 'complete';

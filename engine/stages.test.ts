@@ -6,7 +6,8 @@ import type { Outcome } from './outcome.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { entry, transcriptOf, user } from './samplers/testing/turns.js';
-import { Receipts, Stages, type Passage, type Phase, type Stage } from './stages.js';
+import { Receipts, type Phase } from './receipts.js';
+import { Stages, type Passage, type Stage } from './stages.js';
 import { call, callIdsOf, Lab, output, read, refusal, say, turn, typesOf } from './testing/lab.js';
 
 type Run = Stage['run'];

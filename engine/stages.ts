@@ -17,10 +17,9 @@ import type { Item } from './protocol/items.js';
 import type { CreateRequest } from './protocol/requests.js';
 import type { TurnUsage } from './log-entry.js';
 import type { Sampler } from './samplers/sampler.js';
+import { keyOf, type Phase, type Receipt, type Receipts } from './receipts.js';
 import type { Transcript } from './transcript.js';
 import { orAbort } from './watch.js';
-
-export type Phase = 'pre' | 'append' | 'post';
 
 /**
  * How a rollout is bound to one stage in one phase (G4). `cached`: an answer from an earlier passage will do. `ahead`: the
@@ -117,80 +116,6 @@ export interface Stage {
   /** The stages after it need what it fills in, so no rollout can do without it. Default false. */
   readonly essential?: boolean;
   run(passage: Passage, items: readonly Item[]): Ran | Promise<Ran>;
-}
-
-/** Proof that a stage ran. */
-export interface Receipt {
-  readonly stage: string;
-  readonly phase: Phase;
-  readonly turn: number;
-  /** Items and tokens it worked on. */
-  readonly items: number;
-  readonly tokens: number;
-  readonly ms: number;
-  readonly result: 'passed' | 'refused' | 'failed';
-}
-
-/** Sums over the receipts of one `phase.stage`. */
-export interface StageTally {
-  runs: number;
-  items: number;
-  tokens: number;
-  ms: number;
-}
-export type StageRuns = Record<string, StageTally>;
-
-/** The newest receipts of one Response, and the sums over all of them. */
-export class Receipts {
-  static readonly keptMax = 64;
-  readonly newest: Receipt[] = [];
-  /** Sums over the receipts that are no longer kept. */
-  #older: StageRuns | null = null;
-  readonly #total: StageRuns;
-
-  /** @param total sums over every Response of the engine, kept along. */
-  constructor(total: StageRuns) {
-    this.#total = total;
-  }
-
-  add(receipt: Receipt): void {
-    if (this.newest.length === Receipts.keptMax) count((this.#older ??= {}), this.newest.shift());
-    this.newest.push(receipt);
-    count(this.#total, receipt);
-  }
-
-  /** Sums over all receipts, kept or not. */
-  get runs(): StageRuns {
-    const runs: StageRuns = {};
-    for (const [key, tally] of Object.entries(this.#older ?? {})) runs[key] = { ...tally };
-    for (const receipt of this.newest) count(runs, receipt);
-    return runs;
-  }
-}
-
-const receiptKeys: Readonly<Record<Phase, Map<string, string>>> = {
-  pre: new Map(),
-  append: new Map(),
-  post: new Map(),
-};
-
-/** `phase.stage`, made once: put together for each receipt, it would have to be hashed each time. */
-function keyOf(phase: Phase, stage: string): string {
-  const known = receiptKeys[phase].get(stage);
-  if (known !== undefined) return known;
-  const key = `${phase}.${stage}`;
-  receiptKeys[phase].set(stage, key);
-  return key;
-}
-
-function count(runs: StageRuns, receipt: Receipt | undefined): void {
-  if (receipt === undefined) return;
-  const { items, tokens, ms } = receipt;
-  const tally = (runs[keyOf(receipt.phase, receipt.stage)] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
-  tally.runs++;
-  tally.items += items;
-  tally.tokens += tokens;
-  tally.ms += ms;
 }
 
 /** What the rollout is bound to in this passage, where it says so. */
