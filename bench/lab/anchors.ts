@@ -6,6 +6,7 @@ import { pairedDifference, type Interval } from '../statistics.js';
 import { plain } from '../table.js';
 import { virtualArm } from '../virtual/arm.js';
 import { predictRollout } from '../virtual/formula.js';
+import { bytesPerToken } from '../virtual/counted.js';
 import type { VirtualTurn } from '../virtual/client.js';
 import { playVirtual, type MachineCosts, type PlayedRollout, type VirtualCell } from '../virtual/rollout.js';
 import type { AnchorCell, RealCell } from './cells.js';
@@ -67,6 +68,11 @@ const rolloutsOf = (rows: readonly MeasuredRollout[]): number[] => [
 type Rows = readonly MeasuredRollout[];
 const ofArm = (rows: Rows, arm: string): MeasuredRollout[] => rows.filter((row) => row.arm === arm);
 
+/** As virtual time counts them. */
+function preambleTokens({ instructions_tokens, tools_bytes }: AnchorCell['scenario']): number {
+  return instructions_tokens + Math.round(tools_bytes / bytesPerToken);
+}
+
 /** Fits on the cells that are not held out. */
 export async function fittedMachine(
   cells: readonly AnchorCell[],
@@ -79,7 +85,8 @@ export async function fittedMachine(
     for (const cell of cells.filter(({ heldOut }) => !heldOut)) {
       const real = ofArm(rowsOf(cell), arm);
       const virtual = await virtualCellOf(cell, seed, {});
-      fitted.push(turnPairs(arm, real, turnsOf(await playedBy(virtual, arm, rolloutsOf(real)))));
+      const played = turnsOf(await playedBy(virtual, arm, rolloutsOf(real)));
+      fitted.push(turnPairs(arm, real, played, preambleTokens(cell.scenario)));
     }
     machine[arm] = fitMachine(fitted);
   }

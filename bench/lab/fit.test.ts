@@ -21,9 +21,9 @@ const rollout = (overheads: readonly number[]): MeasuredRollout => ({
   turns: overheads.map((overhead) => turn(overhead)),
 });
 
-test('a request that carries a history is as large as its context, any other as what is new', () => {
-  assert.equal(requestTokens('replay-http', turn(0)), 100);
-  assert.equal(requestTokens('chain-ws', turn(0)), 40);
+test('a request that carries a history is as large as its context less instructions and tools, any other as what is new', () => {
+  assert.equal(requestTokens('replay-http', turn(0), 30), 70);
+  assert.equal(requestTokens('chain-ws', turn(0), 30), 40);
 });
 
 const pair = (tokens: number, extra_ms: number, extra_end_ms: number | null = null) => ({
@@ -51,7 +51,7 @@ test('where cells hardly differ in tokens, or more tokens seem to make it faster
 test('the first turn takes no part, the last none in its end, and a turn that met something else does not move the fit', () => {
   const overheads = [500, 3, 3, 3, 3, 90];
   const virtual = new Map([[0, overheads.map(() => ({ overhead_ms: 1, first_token_ms: 1, ms: 11 }))]]);
-  const pairs = turnPairs('append-ws', [rollout(overheads)], virtual);
+  const pairs = turnPairs('append-ws', [rollout(overheads)], virtual, 0);
   assert.deepEqual(
     pairs.map(({ extra_ms, extra_end_ms }) => [extra_ms, extra_end_ms]),
     [...Array.from({ length: 4 }, () => [2, 0.5]), [89, null]],

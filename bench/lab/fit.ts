@@ -19,12 +19,18 @@ export interface TurnPair {
   readonly extra_end_ms: number | null;
 }
 
-/** Tokens that a turn's request carried: what is new, or everything where the client brings its history. */
+/**
+ * Tokens of the items that a turn's request carried: what is new, or all where the client brings its history. Instructions
+ * and tools, `preambleTokens` of them, are no items.
+ */
 export function requestTokens(
   arm: string,
   turn: Pick<MeasuredTurn, 'input_tokens' | 'cached_tokens'>,
+  preambleTokens: number,
 ): number {
-  return arm.startsWith('replay') ? turn.input_tokens : turn.input_tokens - turn.cached_tokens;
+  return arm.startsWith('replay')
+    ? turn.input_tokens - preambleTokens
+    : turn.input_tokens - turn.cached_tokens;
 }
 
 type PlayedTurn = Pick<VirtualTurn, 'overhead_ms' | 'first_token_ms' | 'ms'>;
@@ -37,13 +43,14 @@ export function turnPairs(
   arm: string,
   real: readonly MeasuredRollout[],
   virtual: ReadonlyMap<number, readonly PlayedTurn[]>,
+  preambleTokens: number,
 ): TurnPair[] {
   return real.flatMap(({ rollout, turns }) =>
     turns.flatMap((turn, index) => {
       const played = virtual.get(rollout)?.[index];
       if (index === 0 || played === undefined) return [];
       return {
-        tokens: requestTokens(arm, turn),
+        tokens: requestTokens(arm, turn, preambleTokens),
         extra_ms: turn.overhead_ms - played.overhead_ms,
         extra_end_ms: index === turns.length - 1 ? null : endMs(turn) - endMs(played),
       };

@@ -37,7 +37,7 @@ const program = new Command('lab')
     'Measure the designs against each other, play the rest in virtual time, and judge the hypotheses.',
   )
   .addArgument(
-    new Argument('<set>', 'quick: about ten minutes on two cores; full: about an hour').choices([
+    new Argument('<set>', 'quick: about ten minutes on two cores; full: about half an hour').choices([
       'quick',
       'full',
     ]),

@@ -242,17 +242,17 @@ export const plans: Readonly<Record<SetName, Plan>> = {
   full: {
     // A slow model makes a rollout slow and a difference no smaller: below 4,000 tokens/s those that are short enough.
     bare: [
-      ...bareCells(24, 4000),
+      ...bareCells(16, 4000),
       ...bareCells(12, 1000).filter(isOf('claim-regime', 'terminal', 'support', 'single')),
       ...bareCells(12, 250).filter(isOf('support', 'single')),
-      ...bareCells(12, 65).filter(isOf('support', 'single')),
+      ...bareCells(12, 65).filter(isOf('support')),
     ],
     transports: transportCell(40),
-    anchors: anchorCells(20, 'full'),
-    network: networkCells(3, 'full'),
+    anchors: anchorCells(12, 'full'),
+    network: networkCells(2, 'full'),
     virtual: virtualTasks({
-      rollouts: 48,
-      capacityRollouts: 240,
+      rollouts: 32,
+      capacityRollouts: 120,
       capacityShares: [0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1],
     }),
   },
