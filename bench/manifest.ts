@@ -75,7 +75,7 @@ function sysctls(): Record<string, string> {
 /** @param command the words that make the same result again. */
 export function manifest(command: string): Manifest {
   const commit = git('rev-parse', 'HEAD');
-  const changed = commit !== null && git('status', '--porcelain') !== '';
+  const changed = commit !== null && git('status', '--porcelain', '--', '.', ':!bench/results') !== '';
   return {
     made_at: new Date().toISOString(),
     commit: commit === null ? null : `${commit}${changed ? '+' : ''}`,
