@@ -1,6 +1,6 @@
 /** The results block of the README: what a summary says, for somebody who reads nothing else. Pure. */
 import { materialShare } from '../summary.js';
-import type { Difference, FactorSection, FrontierSection, LabSummary } from './sections.js';
+import type { Difference, FactorSection, FrontierSection, LabSummary, NetworkSection } from './sections.js';
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>
@@ -62,6 +62,24 @@ function bare(rows: readonly Difference[]): string[] {
       ),
     ),
   ];
+}
+
+/** Prototype − shipped between two network namespaces, measured beside virtual time. */
+function realTcp(sections: readonly NetworkSection[]): string[] {
+  const head = ['cell over real TCP', 'blocks', 'measured, ms per turn', 'virtual time, ms per turn'];
+  const rows = sections.flatMap(({ name, rtt_ms, blocks, differences: all }) => {
+    const of = (engine: Difference['engine']) => all.find((one) => one.engine === engine && isHeadline(one));
+    const [real, virtual] = [of('real'), of('virtual')];
+    if (real === undefined || virtual === undefined) return [];
+    const at = name.includes('RTT') ? name : `${name}, RTT ${rtt_ms}`;
+    return [[at, String(blocks), signed(real.ms_per_turn.mean, 1), signed(virtual.ms_per_turn.mean, 1)]];
+  });
+  if (rows.length === 0) return [];
+  const text =
+    '**The same over kernel TCP** (two network namespaces; too few blocks for an interval). Tools of 400 ms outlast the ' +
+    'retransmission timeout: an idle window has restarted, and a create that sends instructions and tools again waits ' +
+    'round trips that an append does not.';
+  return [`${text}\n\n${table(head, rows)}`];
 }
 
 function frontier(rows: readonly FrontierSection[]): string {
@@ -136,11 +154,15 @@ function finding({ bare: measured = [], anchors = [], factors: switches = [] }: 
   const agree = anchors.filter(({ agrees }) => agrees).length;
   const noisy = anchors.filter(({ agrees, agrees_within_noise }) => !agrees && agrees_within_noise).length;
   const open = switches.find(({ restarts_after_idle }) => !restarts_after_idle);
+  const ahead =
+    open === undefined
+      ? '.'
+      : `; under assumed service costs, doing a create’s fixed work ahead, while the tools run, gives the shipped design ${signed(open.ahead.share * 100, 0)} % of what the prototype gains.`;
   return [
     `**In one sentence:** with nothing simulated but the model and the tools, one long Response saves ` +
       `${signed(Math.min(...saved), 1)} to ${signed(Math.max(...saved), 1)} ms a turn over the shape that shipped, at most ` +
       `${signed(most * 100, 1)} % of a rollout with tools at their true time, ${most < materialShare ? 'nowhere a material gain (5 %)' : 'somewhere a material gain (5 %)'}` +
-      `${open === undefined ? '.' : `; under assumed service costs, doing a create’s fixed work ahead, while the tools run, gives the shipped design ${signed(open.ahead.share * 100, 0)} % of what the prototype gains.`}`,
+      ahead,
     ...(anchors.length === 0
       ? []
       : [
@@ -165,6 +187,7 @@ export function resultsBlock(summary: LabSummary): string {
     origin(summary),
     ...finding(summary),
     ...(summary.bare === undefined ? [] : bare(summary.bare)),
+    ...realTcp(summary.network ?? []),
     ...(summary.frontier === undefined ? [] : [frontier(summary.frontier)]),
     ...pictures(summary),
     ...shownFactors(summary.factors ?? []).map(factors),

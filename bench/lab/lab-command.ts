@@ -37,10 +37,10 @@ const program = new Command('lab')
     'Measure the designs against each other, play the rest in virtual time, and judge the hypotheses.',
   )
   .addArgument(
-    new Argument('<set>', 'quick: about ten minutes on two cores; full: about half an hour').choices([
-      'quick',
-      'full',
-    ]),
+    new Argument(
+      '<set>',
+      'quick: about ten minutes on two cores; full: about three quarters of an hour',
+    ).choices(['quick', 'full']),
   )
   .option('--resume', 'go on with a run that was ended')
   .option('--out <dir>', 'where the result is written (default: bench/results/<set>)')
