@@ -1,5 +1,5 @@
 /** Anchors: cells that both engines play, and whether they agree on what they say. */
-import { median } from 'simple-statistics';
+import { mean, median } from 'simple-statistics';
 
 import { profileNamed } from '../service/profile.js';
 import { pairedDifference, type Interval } from '../statistics.js';
@@ -56,11 +56,22 @@ async function playedBy(cell: VirtualCell, arm: string, rollouts: readonly numbe
   return played;
 }
 
+/** By arm, and then by rollout. */
+export async function playedByArm(
+  cell: VirtualCell,
+  arms: readonly string[],
+  rollouts: readonly number[],
+): Promise<ReadonlyMap<string, Played>> {
+  const played = new Map<string, Played>();
+  for (const arm of arms) played.set(arm, await playedBy(cell, arm, rollouts));
+  return played;
+}
+
 function turnsOf(played: Played): Map<number, readonly VirtualTurn[]> {
   return new Map([...played].map(([rollout, { turns }]) => [rollout, turns]));
 }
 
-const rolloutsOf = (rows: readonly MeasuredRollout[]): number[] => [
+export const rolloutsOf = (rows: readonly MeasuredRollout[]): number[] => [
   ...new Set(rows.map(({ rollout }) => rollout)),
 ];
 
@@ -107,15 +118,11 @@ const agree = (real: number, virtual: number): boolean =>
 /** By formula: end to end, and the median overhead of the turns after the first. */
 function formulaOf(cell: VirtualCell, arm: string, rollout: number): { e2e_ms: number; overhead_ms: number } {
   const { e2e_ms, turns } = predictRollout(cell, virtualArm(arm), rollout);
-  const overheads = turns.slice(1).map(({ overhead_ms }) => overhead_ms);
-  return { e2e_ms, overhead_ms: overheads.length === 0 ? 0 : median(overheads) };
+  return { e2e_ms, overhead_ms: overheadOf([{ turns }]) };
 }
 
 const isWithin = (interval: Interval | null, value: number): boolean =>
   interval !== null && interval.low <= value && value <= interval.high;
-
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Prototype − shipped per turn: measured, in virtual time and by formula. Null where no block has both. */
 function differencesOf(
@@ -147,8 +154,7 @@ export async function anchorSection(
 ): Promise<AnchorSection | null> {
   const virtualCell = await virtualCellOf(cell, seed, machine);
   const rollouts = rolloutsOf(rows);
-  const played = new Map<string, Played>();
-  for (const arm of comparedArms) played.set(arm, await playedBy(virtualCell, arm, rollouts));
+  const played = await playedByArm(virtualCell, comparedArms, rollouts);
   const overhead = comparedArms.map((arm) => ({
     arm,
     real: overheadOf(ofArm(rows, arm)),

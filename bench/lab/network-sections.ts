@@ -5,8 +5,8 @@ import { twinArm } from '../arms.js';
 import { setupMs } from '../network/model.js';
 import { plain } from '../table.js';
 import { virtualArm } from '../virtual/arm.js';
-import { playVirtual, type PlayedRollout, type VirtualCell } from '../virtual/rollout.js';
-import { overheadOf, virtualCellOf, type Machine } from './anchors.js';
+import type { PlayedRollout, VirtualCell } from '../virtual/rollout.js';
+import { overheadOf, playedByArm, rolloutsOf, virtualCellOf, type Machine } from './anchors.js';
 import {
   measuredDifference,
   pairsOf,
@@ -28,20 +28,6 @@ const comparisons = [
 
 type Rows = readonly MeasuredRollout[];
 type Played = ReadonlyMap<string, ReadonlyMap<number, PlayedRollout>>;
-
-async function playedOf(
-  cell: VirtualCell,
-  arms: readonly string[],
-  rollouts: ReadonlySet<number>,
-): Promise<Played> {
-  const played = new Map<string, Map<number, PlayedRollout>>();
-  for (const arm of arms) {
-    const own = new Map<number, PlayedRollout>();
-    for (const rollout of rollouts) own.set(rollout, await playVirtual(cell, virtualArm(arm), rollout));
-    played.set(arm, own);
-  }
-  return played;
-}
 
 /** One comparison, measured and in virtual time, over the same rollouts. The twin is for noise, which only one has. */
 function bothWays(
@@ -83,7 +69,7 @@ async function sectionOf(
   if (rows.length === 0) return null;
   const virtualCell = await virtualCellOf(cell, seed, machine);
   const arms = cell.arms.filter((arm) => arm !== twinArm && rows.some((row) => row.arm === arm));
-  const played = await playedOf(virtualCell, arms, new Set(rows.map(({ rollout }) => rollout)));
+  const played = await playedByArm(virtualCell, arms, rolloutsOf(rows));
   const opening = arms.map((arm) => connectOf(rows, arm, virtualCell));
   return {
     name: cell.name,

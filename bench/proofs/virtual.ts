@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os';
 
 import { builtinScenarios } from '../../scenarios/index.js';
+import { cellAt } from '../lab/virtual-sections.js';
 import { builtinProfiles } from '../service/profile.js';
 import { plain } from '../table.js';
 import { prototype, shipped } from '../virtual/arm.js';
@@ -37,23 +38,7 @@ function cell(): VirtualCell {
   const scenario = builtinScenarios.get('claim-regime');
   const profile = builtinProfiles.get('hosted');
   if (scenario === undefined || profile === undefined) throw new Error('claim-regime or hosted is missing');
-  return {
-    scenario,
-    seed: 1,
-    network: {
-      rttMs: 50,
-      bytesPerSecond: 6_250_000,
-      restartsAfterIdle: true,
-      connection: 'kept',
-      tls: false,
-    },
-    profile,
-    decodeTokensPerSecond: 1000,
-    prefillTokensPerSecond: 20_000,
-    toolScale: 1,
-    session: { policy: 'per-conversation' },
-    cold: false,
-  };
+  return cellAt({ scenario, profile, decodeTokensPerSecond: 1000, rttMs: 50 }, 1);
 }
 
 export async function run(options: VirtualOptions = {}): Promise<VirtualResult> {

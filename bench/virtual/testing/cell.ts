@@ -1,5 +1,6 @@
 /** A small cell for tests: five turns, the second with two calls, under the assumed service. */
 import type { Scenario } from '../../../scenarios/index.js';
+import { cellAt } from '../../lab/virtual-sections.js';
 import { builtinProfiles } from '../../service/profile.js';
 import type { VirtualCell } from '../rollout.js';
 
@@ -37,21 +38,7 @@ export function testCell(changes: Partial<VirtualCell> = {}): VirtualCell {
   const profile = builtinProfiles.get('hosted');
   if (profile === undefined) throw new Error('there is no profile "hosted"');
   return {
-    scenario,
-    seed: 1,
-    network: {
-      rttMs: 50,
-      bytesPerSecond: 6_250_000,
-      restartsAfterIdle: true,
-      connection: 'kept',
-      tls: false,
-    },
-    profile,
-    decodeTokensPerSecond: 1000,
-    prefillTokensPerSecond: 20_000,
-    toolScale: 1,
-    session: { policy: 'per-conversation' },
-    cold: false,
+    ...cellAt({ scenario, profile, decodeTokensPerSecond: 1000, rttMs: 50 }, 1),
     ...changes,
   };
 }
