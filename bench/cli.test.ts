@@ -1,31 +1,15 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 
 import { Client } from '../transport/index.js';
 import { arms } from './arms.js';
-
-const cli = fileURLToPath(new URL('./cli.js', import.meta.url));
-
-interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function ran(...words: string[]): Promise<Ran> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [cli, ...words], (fault, stdout, stderr) => {
-      resolve({ code: fault === null ? 0 : Number(fault.code), stdout, stderr });
-    });
-  });
-}
+import { cli, ran } from './testing/command-line.js';
 
 async function served(t: TestContext, ...words: string[]) {
   const child = spawn(process.execPath, [cli, 'serve', '--port', '0', ...words], {

@@ -1,42 +1,14 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 
-const cli = fileURLToPath(new URL('./cli.js', import.meta.url));
+import { bellMessages, ran, traceFolder, type Ran } from './testing/command-line.js';
 
-interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const whatif = (...words: string[]): Promise<Ran> => ran('whatif', ...words);
 
-function whatif(...words: string[]): Promise<Ran> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [cli, 'whatif', ...words], (fault, stdout, stderr) => {
-      resolve({ code: fault === null ? 0 : Number(fault.code), stdout, stderr });
-    });
-  });
-}
-
-/** A conversation of two turns, whose tool has no time, and whatever else is given. */
-function folder(t: TestContext, others: Readonly<Record<string, string>> = {}): string {
-  const path = mkdtempSync(join(tmpdir(), 'long-response-'));
-  t.after(() => rmSync(path, { recursive: true }));
-  const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: '{"times":2}' } };
-  const messages = [
-    { role: 'user', content: 'Ring it.' },
-    { role: 'assistant', content: null, tool_calls: [call] },
-    { role: 'tool', tool_call_id: 'a', content: 'Ding, ding.' },
-    { role: 'assistant', content: 'It rang.' },
-  ];
-  for (const [name, text] of Object.entries({ 'bell.json': JSON.stringify(messages), ...others }))
-    writeFileSync(join(path, name), text);
-  return path;
-}
+const folder = (t: TestContext, others: Readonly<Record<string, string>> = {}): string =>
+  traceFolder(t, bellMessages, others);
 
 /** Two requests of one session, of which one streamed: 100 tokens in 2 s after its first. */
 const timed = JSON.stringify({
