@@ -36,6 +36,9 @@ export interface Settlement {
   readonly stage_runs: Readonly<StageRuns>;
 }
 
+/** What is known at the terminal event; stages still run after it. */
+type Ended = Omit<Settlement, 'stage_runs'>;
+
 const nothing = (): void => undefined;
 
 export type { AppendOptions } from './appends.js';
@@ -53,7 +56,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   readonly #settle: (settlement: Settlement) => void;
   readonly #onSettled: (settlement: Settlement) => void;
   #snapshot: Snapshot | null = null;
-  #settlement: Settlement | null = null;
+  #ended: Ended | null = null;
   #listener: Disposable | null = null;
   #deadline: Timer | null = null;
   readonly #keepalive: Keepalive;
@@ -90,7 +93,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
   /** How it ended, from the terminal event on. */
   get settlement(): Settlement | null {
-    return this.#settlement;
+    return this.#ended === null ? null : this.#withRuns(this.#ended);
   }
   get stageRuns(): Readonly<StageRuns> {
     return this.#parts.receipts.runs;
@@ -260,7 +263,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
         ? new ProtocolError('server_shutting_down', 'The response was ended before it was admitted.')
         : fault;
     const { code, message } = toProtocolError(refusal);
-    this.#settle(this.#seal({ status: 'failed', code, message }));
+    this.#settle(this.#withRuns(this.#seal({ status: 'failed', code, message })));
     throw refusal;
   }
 
@@ -272,10 +275,9 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
       process.emitWarning(fault instanceof Error ? fault : String(fault), { code: 'LONG_RESPONSE_ROLLOUT' });
     }
     const outcome: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
-    if (this.#settlement === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
+    if (this.#ended === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
     // What ran after the terminal event has left receipts too.
-    const settlement = { ...(this.#settlement ?? this.#seal(outcome)), stage_runs: this.stageRuns };
-    this.#settlement = settlement;
+    const settlement = this.#withRuns(this.#ended ?? this.#seal(outcome));
     this.#onSettled(settlement);
     this.#settle(settlement);
   }
@@ -291,15 +293,19 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     return { ...entry, required_input };
   }
 
-  #seal(outcome: Outcome): Settlement {
+  #seal(outcome: Outcome): Ended {
     this.#listener?.[Symbol.dispose]();
     this.#deadline?.[Symbol.dispose]();
     this.#keepalive.end();
     this.#log.seal();
     const { usage, turnNumber: turns } = this.#rollout;
-    this.#settlement = { outcome, usage, turns, stage_runs: this.stageRuns };
+    this.#ended = { outcome, usage, turns };
     this.#end(outcome); // A sampler that fell silent, and an append on its way, learn that it is over.
-    return this.#settlement;
+    return this.#ended;
+  }
+
+  #withRuns({ outcome, usage, turns }: Ended): Settlement {
+    return { outcome, usage, turns, stage_runs: this.stageRuns };
   }
 
   #push(said: LogEntry): number {

@@ -4,6 +4,7 @@ import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { renderItem, renderPreamble } from './render.js';
 import { compactThreshold } from './room.js';
+import { isSameJson } from './same-json.js';
 import { noPreamble, type Passage, type Preamble, type Stage, type StageRun } from './stages.js';
 
 /** Renders items one after another: the tokenizer answers at once while there is little to do, else in breaths (S7). */
@@ -46,12 +47,15 @@ function refuseOverflow(passage: Passage, items: number): void {
 export function renderStage(tokenizer: Tokenizer): Stage {
   const preamble = (passage: Passage): Preamble | Promise<Preamble> => {
     if (passage.phase === 'append') return passage.preamble;
-    const { instructions, tools } = passage.request;
-    if ((instructions ?? '') === '' && (tools ?? []).length === 0) return noPreamble;
-    const key = JSON.stringify([instructions ?? null, tools ?? []]);
-    if (passage.kept?.preamble.key === key) return passage.kept.preamble;
-    const tokens = renderPreamble(instructions ?? null, tools ?? [], tokenizer, passage.signal);
-    return tokens instanceof Promise ? tokens.then((all) => ({ key, tokens: all })) : { key, tokens };
+    const instructions = passage.request.instructions ?? null;
+    const tools = passage.request.tools ?? [];
+    if ((instructions ?? '') === '' && tools.length === 0) return noPreamble;
+    const kept = passage.kept?.preamble;
+    if (kept !== undefined && isSameJson([instructions, tools], [kept.instructions, kept.tools])) return kept;
+    const tokens = renderPreamble(instructions, tools, tokenizer, passage.signal);
+    return tokens instanceof Promise
+      ? tokens.then((all) => ({ instructions, tools, tokens: all }))
+      : { instructions, tools, tokens };
   };
   const finish = (passage: Passage, front: Preamble, rendered: readonly Uint32Array[]): StageRun => {
     passage.preamble = front;

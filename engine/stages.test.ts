@@ -7,7 +7,7 @@ import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { entry, transcriptOf, user } from './samplers/testing/turns.js';
 import { Receipts, type Phase } from './receipts.js';
-import { Stages, type Passage, type Stage } from './stages.js';
+import { noPreamble, Stages, type Passage, type Stage } from './stages.js';
 import { call, callIdsOf, Lab, output, read, refusal, say, turn, typesOf } from './testing/lab.js';
 
 type Run = Stage['run'];
@@ -42,7 +42,7 @@ function passageOf(phase: Phase, parts: Partial<Passage> = {}): Passage {
     request: { model: 'm', input: [] },
     newItems: [user('now')],
     sampler: null,
-    preamble: { key: '', tokens: new Uint32Array(0) },
+    preamble: noPreamble,
     rendered: [],
     ...parts,
   };

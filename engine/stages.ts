@@ -14,7 +14,7 @@ import { failedBy, type Outcome } from './outcome.js';
 import type { Clock } from './ports.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
-import type { CreateRequest } from './protocol/requests.js';
+import type { CreateRequest, Tool } from './protocol/requests.js';
 import type { TurnUsage } from './log-entry.js';
 import type { Sampler } from './samplers/sampler.js';
 import { keyOf, type Phase, type Receipt, type Receipts } from './receipts.js';
@@ -33,14 +33,15 @@ export type Obligations = Readonly<Record<string, Obligation>>;
 /** Every stage as it says of itself. */
 export const noObligations: Obligations = {};
 
-/** Instructions and tools, rendered; the key says for which. */
+/** Instructions and tools, and what they are rendered to. */
 export interface Preamble {
-  readonly key: string;
+  readonly instructions: string | null;
+  readonly tools: readonly Tool[];
   readonly tokens: Uint32Array;
 }
 
 /** Neither instructions nor tools: one for all, since many rollouts have none. */
-export const noPreamble: Preamble = { key: '', tokens: new Uint32Array(0) };
+export const noPreamble: Preamble = { instructions: null, tools: [], tokens: new Uint32Array(0) };
 
 /** What a Response leaves for a later one to continue: everything before the new input. */
 export interface Kept {
@@ -151,6 +152,7 @@ function outcomeAfter(outcome: Outcome, fault: unknown, refused: boolean): Outco
 export class Stages {
   readonly #byPhase: Readonly<Record<Phase, readonly Stage[]>>;
   readonly #clock: Clock;
+  readonly #checked = new WeakSet<Obligations>();
 
   /** @throws RangeError where two stages of one phase share a name, or one refuses off the critical path. */
   constructor(stages: readonly Stage[], clock: Clock) {
@@ -167,6 +169,7 @@ export class Stages {
 
   /** @throws RangeError where a rollout would be let off what it cannot do without, or a refusal would come too late. */
   check(obligations: Obligations): void {
+    if (this.#checked.has(obligations)) return;
     for (const phase of ['pre', 'append', 'post'] as const)
       for (const { name, essential, refuses } of this.#byPhase[phase]) {
         const obligation = obligations[keyOf(phase, name)];
@@ -175,6 +178,7 @@ export class Stages {
         if (obligation === 'overlapped' && (refuses || phase !== 'post'))
           throw new RangeError(`${phase}.${name} cannot be overlapped: it has to be waited for`);
       }
+    this.#checked.add(obligations);
   }
 
   /**

@@ -21,15 +21,12 @@ import { ProtocolError } from './protocol/errors.js';
 import { isToolOutput, type Item } from './protocol/items.js';
 import type { RequiredInput } from './protocol/server-events.js';
 import { RolloutEnd } from './outcome.js';
+import { isSameJson } from './same-json.js';
 import type { Entry, Transcript } from './transcript.js';
 
-/** Whether two outputs say the same, byte for byte. */
-function sameOutput(left: Item, right: Item): boolean {
-  if (isToolOutput(left) && isToolOutput(right) && typeof left.output === 'string')
-    return left.output === right.output;
-  if (isToolOutput(left) && isToolOutput(right))
-    return JSON.stringify(left.output) === JSON.stringify(right.output);
-  return JSON.stringify(left) === JSON.stringify(right);
+/** What an answer says, whatever its client has put beside that. */
+function saidIn(item: Item): unknown {
+  return isToolOutput(item) ? item.output : item;
 }
 
 /** What an append would do, found before any of it is done (S2). */
@@ -113,7 +110,7 @@ export class Suspension {
       if (!own.has(callId)) callIds.push(callId);
       own.set(callId, item);
       if (earlier === null) planned.push(item);
-      else if (!sameOutput(earlier, item)) throw answeredTwice(callId, item, index);
+      else if (!isSameJson(saidIn(earlier), saidIn(item))) throw answeredTwice(callId, item, index);
     });
     if (whole) this.#requireWhole(callIds);
     return { items: planned, call_ids: callIds, resend: planned.length === 0 };

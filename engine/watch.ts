@@ -74,7 +74,12 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
     promise.catch(() => undefined); // Nobody waits for it any more, so its fault must not become an unhandled rejection.
     throw signal.reason;
   }
-  const aborted = deferred<never>();
-  using _listener = onAbort(signal, () => aborted.reject(signal.reason));
-  return await Promise.race([promise, aborted.promise]);
+  const first = deferred<T>();
+  promise.then(first.resolve, first.reject);
+  const listener = onAbort(signal, () => first.reject(signal.reason));
+  try {
+    return await first.promise;
+  } finally {
+    listener[Symbol.dispose]();
+  }
 }

@@ -82,9 +82,19 @@ function tokensOf(obligation: Obligation, phase: Passage['phase'], reading: Read
   return reading.fresh + (phase === 'pre' ? share * reading.history : 0);
 }
 
-/** What each piece of work is called among the obligations: put together for each passage, it would be hashed each time. */
-const keysOf = (phase: Passage['phase']) => moduleNames.map((module) => obligationKey(phase, module));
-const keys = { pre: keysOf('pre'), append: keysOf('append'), post: keysOf('post') } as const;
+/** A piece of work that the profile knows, and its name among the obligations of a phase. */
+interface Piece {
+  readonly module: ModuleName;
+  readonly key: string;
+  readonly costs: ModuleCosts;
+}
+
+function piecesOf({ modules }: Profile, phase: Passage['phase']): Piece[] {
+  return moduleNames.flatMap((module) => {
+    const costs = modules[module];
+    return costs === undefined ? [] : { module, key: obligationKey(phase, module), costs };
+  });
+}
 
 const nothing: Cost = { wait_ms: 0, cpu_ms: 0, us_per_token: 0 };
 
@@ -94,11 +104,18 @@ function costOf({ full, cached = nothing }: ModuleCosts, obligation: Obligation)
 
 export class Service {
   readonly #parts: ServiceParts;
+  readonly #pieces: Readonly<Record<Passage['phase'], readonly Piece[]>>;
   /** When a Response handed off, for what may be done ahead of the next. */
   readonly #handOffs = new Map<string, number>();
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
+    const { profile } = parts;
+    this.#pieces = {
+      pre: piecesOf(profile, 'pre'),
+      append: piecesOf(profile, 'append'),
+      post: piecesOf(profile, 'post'),
+    };
   }
 
   /** For `EngineOptions.stages`. */
@@ -151,18 +168,17 @@ export class Service {
     const { phase, obligations, responseId } = passage;
     const reading = readingOf(passage);
     let aheadMs = this.#aheadMs(passage);
-    return moduleNames.flatMap((module, at) => {
-      const costs = profile.modules[module];
-      if (costs === undefined) return [];
-      const obligation = obligations[keys[phase][at] ?? ''] ?? 'absent';
-      if (obligation === 'absent' || !chosen(obligation)) return [];
+    const works: Work[] = [];
+    for (const { module, key, costs } of this.#pieces[phase]) {
+      const obligation = obligations[key] ?? 'absent';
+      if (obligation === 'absent' || !chosen(obligation)) continue;
       const cost = costOf(costs, obligation);
       const tokens = tokensOf(obligation, phase, reading, profile.history_share);
       const waitMs = this.#drawn(cost, passage, module, reading.turns) + (tokens * cost.us_per_token) / 1000;
       // What could be begun while the client ran its tools is waited for only as far as it is not over.
       const hiddenMs = obligation === 'ahead' ? Math.min(waitMs, aheadMs) : 0;
       aheadMs -= hiddenMs;
-      return {
+      works.push({
         responseId,
         phase,
         module,
@@ -170,8 +186,9 @@ export class Service {
         tokens,
         waited_ms: waitMs - hiddenMs,
         cpu_ms: cost.cpu_ms,
-      };
-    });
+      });
+    }
+    return works;
   }
 
   /** Milliseconds since the Response that this one continues handed off. */
