@@ -10,7 +10,7 @@ import { bytesPerToken } from '../virtual/counted.js';
 import type { VirtualTurn } from '../virtual/client.js';
 import { playVirtual, type MachineCosts, type PlayedRollout, type VirtualCell } from '../virtual/rollout.js';
 import type { AnchorCell, RealCell } from './cells.js';
-import { pairsOf, perTurnMs, type MeasuredRollout } from './difference.js';
+import { pairsOf, laterTurnMs, type MeasuredRollout } from './difference.js';
 import { fitMachine, turnPairs } from './fit.js';
 import type { AnchorSection } from './sections.js';
 
@@ -97,9 +97,10 @@ export async function fittedMachine(
       const real = ofArm(rowsOf(cell), arm);
       const virtual = await virtualCellOf(cell, seed, {});
       const played = turnsOf(await playedBy(virtual, arm, rolloutsOf(real)));
-      fitted.push(turnPairs(arm, real, played, preambleTokens(cell.scenario)));
+      const { scenario, rttMs } = cell;
+      fitted.push(turnPairs(arm, real, played, { preambleTokens: preambleTokens(scenario), rttMs }));
     }
-    machine[arm] = fitMachine(fitted);
+    machine[arm] = fitMachine(fitted.flat());
   }
   return machine;
 }
@@ -115,33 +116,30 @@ export function overheadOf(
 const agree = (real: number, virtual: number): boolean =>
   Math.abs(real - virtual) <= Math.max(agreementMs, agreementShare * Math.abs(real));
 
-/** By formula: end to end, and the median overhead of the turns after the first. */
-function formulaOf(cell: VirtualCell, arm: string, rollout: number): { e2e_ms: number; overhead_ms: number } {
-  const { e2e_ms, turns } = predictRollout(cell, virtualArm(arm), rollout);
-  return { e2e_ms, overhead_ms: overheadOf([{ turns }]) };
-}
-
 const isWithin = (interval: Interval | null, value: number): boolean =>
   interval !== null && interval.low <= value && value <= interval.high;
 
-/** Prototype − shipped per turn: measured, in virtual time and by formula. Null where no block has both. */
+/** Prototype − shipped per turn after the first: measured, in virtual time and by formula. Null where no block has both. */
 function differencesOf(
   cell: VirtualCell,
   rows: Rows,
   played: ReadonlyMap<string, Played>,
   seed: number,
 ): AnchorSection['difference'] | null {
-  const pairs = pairsOf(rows, 'append-ws', 'chain-ws');
-  const real = pairedDifference(pairs.map(perTurnMs), seed);
+  const pairs = pairsOf(rows, 'append-ws', 'chain-ws').filter(([{ turns }]) => turns.length > 1);
+  const real = pairedDifference(
+    pairs.map((pair) => laterTurnMs(...pair)),
+    seed,
+  );
   if (real === null) return null;
   const virtual = pairs.map(([{ rollout }]) => {
     const [left, right] = ['append-ws', 'chain-ws'].map((arm) => played.get(arm)?.get(rollout));
-    return left === undefined || right === undefined ? 0 : perTurnMs([left, right]);
+    return left === undefined || right === undefined ? 0 : laterTurnMs(left, right);
   });
-  const formula = pairs.map(([{ rollout, turns }]) => {
-    const [left, right] = ['append-ws', 'chain-ws'].map((arm) => formulaOf(cell, arm, rollout).e2e_ms);
-    return ((left ?? 0) - (right ?? 0)) / turns.length;
-  });
+  const predict = (arm: string, rollout: number) => predictRollout(cell, virtualArm(arm), rollout);
+  const formula = pairs.map(([{ rollout }]) =>
+    laterTurnMs(predict('append-ws', rollout), predict('chain-ws', rollout)),
+  );
   return { real, virtual: mean(virtual), formula: mean(formula) };
 }
 
@@ -159,7 +157,7 @@ export async function anchorSection(
     arm,
     real: overheadOf(ofArm(rows, arm)),
     virtual: overheadOf([...(played.get(arm)?.values() ?? [])]),
-    formula: median(rollouts.map((rollout) => formulaOf(virtualCell, arm, rollout).overhead_ms)),
+    formula: overheadOf(rollouts.map((rollout) => predictRollout(virtualCell, virtualArm(arm), rollout))),
   }));
   const difference = differencesOf(virtualCell, rows, played, seed);
   if (difference === null) return null;
@@ -190,8 +188,9 @@ export function anchorsText(sections: readonly AnchorSection[]): string {
     agrees ? 'yes' : agrees_within_noise ? 'within noise' : 'NO',
   ]);
   return [
-    'Anchors: overhead per turn and paired difference, measured · virtual time · formula, in ms',
+    'Anchors: overhead and paired difference per turn after the first, measured · virtual time · formula, in ms',
     plain(['cell', ...comparedArms, 'append − chain', 'agree'], rows),
+    '  Overhead: the median over turns. Difference: from ready to handed off, the median over turns and then over blocks.',
     `  They agree where every figure is within ${agreementShare * 100} % or ${agreementMs} ms per turn; within noise where every overhead is, and the`,
     '  difference lies in the interval of the one measured.',
   ].join('\n');

@@ -46,18 +46,19 @@ function anchorScenario(name: string, contextTokens: number): Scenario {
   return parseScenario({
     name,
     question: 'Do the two engines agree on this cell?',
-    source: 'Chosen: 4 turns with a call, 80 tokens each, tools of 5 ms, outputs of 400 tokens.',
+    source:
+      'Chosen: 6 turns with a call, 80 tokens each, outputs of 100 to 700 tokens, half of the tools at once and half after 5 ms.',
     instructions_tokens: 1000,
     tools_count: 8,
     tools_bytes: 4000,
     drawn: {
-      turns: 5,
+      turns: 7,
       context_tokens: contextTokens,
       output_tokens: 40,
       final_output_tokens: 80,
       calls: 1,
       arguments_tokens: 40,
-      tool_ms: 5,
+      tool_ms: { p: [0, 50, 51, 100], v: [0, 0, 5, 5] },
       tool_output_tokens: { p: [0, 100], v: [100, 700] },
     },
   });

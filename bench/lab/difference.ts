@@ -1,4 +1,6 @@
 /** Two arms over the same rollouts, measured or played in virtual time. Pure. */
+import { median } from 'simple-statistics';
+
 import { twinArm } from '../arms.js';
 import type { MeasuredTurn } from '../measure.js';
 import { pairedDifference, smallestDetectable, type PairedDifference } from '../statistics.js';
@@ -18,7 +20,7 @@ export interface MeasuredRollout {
   readonly true_tool_ms: number;
   readonly turns: readonly Pick<
     MeasuredTurn,
-    'overhead_ms' | 'first_token_ms' | 'ms' | 'input_tokens' | 'cached_tokens'
+    'ready_ms' | 'overhead_ms' | 'first_token_ms' | 'ms' | 'input_tokens' | 'cached_tokens'
   >[];
 }
 
@@ -29,9 +31,23 @@ export type Pair<One extends Compared = Compared> = readonly [left: One, right: 
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
+/** Times of a rollout, measured, played or predicted. */
+interface Timed {
+  readonly turns: readonly { readonly ms: number }[];
+}
+
 /** End to end per turn, left − right. */
 export function perTurnMs([left, right]: Pair): number {
   return (left.e2e_ms - right.e2e_ms) / left.turns.length;
+}
+
+/**
+ * From ready to handed off, left − right: the median of the turns after the first. The first is the same create in every
+ * design, and a long first prompt takes a machine longer to read than all that follows, and as unevenly; a median, because
+ * virtual time knows the machine's usual cost and nothing of what got in its way.
+ */
+export function laterTurnMs(left: Timed, right: Timed): number {
+  return median(left.turns.slice(1).map(({ ms }, at) => ms - (right.turns[at + 1]?.ms ?? 0)));
 }
 
 /** Measured rollouts of two arms, block by block. */
@@ -89,8 +105,8 @@ export function measuredDifference(
 export function exactDifference(values: readonly number[]): PairedDifference {
   const sorted = values.toSorted((a, b) => a - b);
   const mean = sum(values) / values.length;
-  const median = sorted[Math.floor((sorted.length - 1) / 2)] ?? mean;
-  return { blocks: values.length, mean, median, interval: null, p_value: null };
+  const middle = sorted[Math.floor((sorted.length - 1) / 2)] ?? mean;
+  return { blocks: values.length, mean, median: middle, interval: null, p_value: null };
 }
 
 /** Rollouts of virtual time. */

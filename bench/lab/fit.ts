@@ -2,17 +2,19 @@
  * What the machine itself takes: real time that the virtual engine knows nothing of. Fitted on the anchor cells that are not
  * held out, per arm, as a constant for each request and a share for each token in it.
  */
-import { linearRegression, median } from 'simple-statistics';
+import { median } from 'simple-statistics';
 
 import type { MeasuredTurn } from '../measure.js';
 import type { VirtualTurn } from '../virtual/client.js';
-import type { MachineCosts } from '../virtual/rollout.js';
+import { wakeAfterMs, type MachineCosts } from '../virtual/cell.js';
 import type { MeasuredRollout } from './difference.js';
 
 /** One turn, measured and played in virtual time. */
 export interface TurnPair {
   /** Tokens that its request carried. */
   readonly tokens: number;
+  /** The machine had been idle for `wakeAfterMs` when it came. */
+  readonly woke: boolean;
   /** Measured overhead beyond that of virtual time, in ms. */
   readonly extra_ms: number;
   /** The same of the time after its first token; null at the last turn, which ends otherwise. */
@@ -43,13 +45,16 @@ export function turnPairs(
   arm: string,
   real: readonly MeasuredRollout[],
   virtual: ReadonlyMap<number, readonly PlayedTurn[]>,
-  preambleTokens: number,
+  { preambleTokens, rttMs }: { readonly preambleTokens: number; readonly rttMs: number },
 ): TurnPair[] {
   return real.flatMap(({ rollout, turns }) =>
     turns.flatMap((turn, index) => {
       const played = virtual.get(rollout)?.[index];
       if (index === 0 || played === undefined) return [];
+      const before = turns[index - 1];
+      const idleFrom = before === undefined ? 0 : before.ready_ms + before.ms;
       return {
+        woke: turn.ready_ms - idleFrom + rttMs >= wakeAfterMs,
         tokens: requestTokens(arm, turn, preambleTokens),
         extra_ms: turn.overhead_ms - played.overhead_ms,
         extra_end_ms: index === turns.length - 1 ? null : endMs(turn) - endMs(played),
@@ -58,32 +63,39 @@ export function turnPairs(
   );
 }
 
-/** A cost of a token is fitted only where cells differ by this many tokens: below, it would be a fit to noise. */
-const tokensApartMin = 2000;
+/** Two turns say something of the cost of a token where they differ by this many. */
+const tokensApartMin = 100;
 
 /**
- * Medians, because what else ran in the process's way is not the machine's cost. The cost of a token is the slope through
- * the medians of the cells, and no less than nothing.
- * @param cells the turns of one arm, cell by cell.
+ * Medians, because what else ran in the process's way is not the machine's cost. The cost of a token is the median of the
+ * slopes between any two turns (Theil and Sen's estimate), and no less than nothing.
+ * @param pairs the turns of one arm in all cells to fit on.
  */
-export function fitMachine(cells: readonly (readonly TurnPair[])[]): MachineCosts {
-  const pairs = cells.flat();
-  if (pairs.length === 0) return { request_ms: 0, us_per_token: 0, turn_end_ms: 0 };
+export function fitMachine(pairs: readonly TurnPair[]): MachineCosts {
   const ends = pairs.flatMap(({ extra_end_ms }) => extra_end_ms ?? []);
-  const msPerToken = Math.max(0, slopeOf(cells.filter((cell) => cell.length > 0)));
+  const woken = pairs.filter(({ woke }) => woke);
+  const awake = pairs.filter(({ woke }) => !woke);
+  // Only turns that found the machine in the same state are held against each other.
+  const msPerToken = Math.max(0, medianOf([woken, awake].flatMap((alike) => slopesOf(alike))));
+  const restOf = (some: readonly TurnPair[]): number =>
+    medianOf(some.map(({ tokens, extra_ms }) => extra_ms - msPerToken * tokens));
+  const request_ms = Math.max(0, restOf(awake.length > 0 ? awake : woken));
   return {
-    request_ms: Math.max(0, median(pairs.map(({ tokens, extra_ms }) => extra_ms - msPerToken * tokens))),
+    request_ms,
     us_per_token: msPerToken * 1000,
-    turn_end_ms: ends.length === 0 ? 0 : Math.max(0, median(ends)),
+    wake_ms: awake.length === 0 || woken.length === 0 ? 0 : Math.max(0, restOf(woken) - request_ms),
+    turn_end_ms: Math.max(0, medianOf(ends)),
   };
 }
 
-function slopeOf(cells: readonly (readonly TurnPair[])[]): number {
-  const points = cells.map((pairs) => [
-    median(pairs.map(({ tokens }) => tokens)),
-    median(pairs.map(({ extra_ms }) => extra_ms)),
-  ]);
-  const tokens = points.map(([at = 0]) => at);
-  if (points.length < 2 || Math.max(...tokens) - Math.min(...tokens) < tokensApartMin) return 0;
-  return linearRegression(points).m;
+const medianOf = (values: readonly number[]): number => (values.length === 0 ? 0 : median([...values]));
+
+/** Milliseconds a token, between any two turns. */
+function slopesOf(pairs: readonly TurnPair[]): number[] {
+  return pairs.flatMap(({ tokens, extra_ms }, at) =>
+    pairs.slice(at + 1).flatMap((other) => {
+      const apart = other.tokens - tokens;
+      return Math.abs(apart) < tokensApartMin ? [] : (other.extra_ms - extra_ms) / apart;
+    }),
+  );
 }

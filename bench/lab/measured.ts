@@ -1,4 +1,5 @@
 /** The measured part of a run: cells played block by block, and the sections that are folds of their rows. */
+import { drawOrder, generatorFor } from '../../scenarios/random.js';
 import { anchorSection, fittedMachine, type Machine } from './anchors.js';
 import type { RealCell } from './cells.js';
 import { measuredDifference, type MeasuredRollout } from './difference.js';
@@ -62,29 +63,39 @@ async function measureBlock(cell: RealCell, run: RealCellRun, block: number, sto
 
 export interface CellOptions {
   readonly store: Store;
-  /** A file with the cell's scenario, for its server. */
-  readonly scenarioFile: string;
+  /** A file with a scenario, for servers. */
+  readonly scenarioFile: (scenario: RealCell['scenario']) => string;
   readonly seed: number;
   /** Ends it after the block under way. */
   readonly signal: AbortSignal;
   /** Called with every block that is there, measured now or before. */
-  readonly onBlock: () => void;
+  readonly onBlock: (cell: RealCell) => void;
 }
 
-/** Measures the blocks of a cell that are not there yet. */
-export async function measureCell(cell: RealCell, options: CellOptions): Promise<void> {
+/**
+ * Measures the blocks of cells that are not there yet. Cells are measured in turns, a block of each at a time in an order
+ * drawn from the seed, so that a machine that becomes slower or faster meanwhile does so for all of them.
+ */
+export async function measureCells(cells: readonly RealCell[], options: CellOptions): Promise<void> {
   const { store, scenarioFile, seed, signal, onBlock } = options;
-  let run: RealCellRun | null = null;
+  const runs = new Map<RealCell, RealCellRun>();
+  const measure = async (cell: RealCell, block: number): Promise<void> => {
+    const run = runs.get(cell) ?? (await RealCellRun.open(cell, seed, scenarioFile(cell.scenario)));
+    runs.set(cell, run);
+    await measureBlock(cell, run, block, store);
+  };
+  const blocks = Math.max(...cells.map((cell) => cell.blocks));
   try {
-    for (let block = 0; block < cell.blocks && !signal.aborted; block++) {
-      if (!store.has(unitOf(cell, block))) {
-        run ??= await RealCellRun.open(cell, seed, scenarioFile);
-        await measureBlock(cell, run, block, store);
+    for (let block = 0; block < blocks; block++)
+      for (const at of drawOrder(cells.length, generatorFor('cells', seed, block))) {
+        const cell = cells[at];
+        if (cell === undefined || block >= cell.blocks) continue;
+        if (signal.aborted) return;
+        if (!store.has(unitOf(cell, block))) await measure(cell, block);
+        onBlock(cell);
       }
-      onBlock();
-    }
   } finally {
-    await run?.[Symbol.asyncDispose]();
+    for (const run of runs.values()) await run[Symbol.asyncDispose]();
   }
 }
 

@@ -16,7 +16,7 @@ import { namespacesAvailable } from './cell-path.js';
 import { claimMean, type RealCell } from './cells.js';
 import { judge } from './hypotheses.js';
 import { labManifest } from './manifest.js';
-import { blockSeconds, measureCell, measuredSections, unitOf } from './measured.js';
+import { blockSeconds, measureCells, measuredSections, unitOf } from './measured.js';
 import { plans, type Plan, type SetName, type VirtualTask } from './plan.js';
 import { judgeClaims } from './published.js';
 import { fileNames } from './result-files.js';
@@ -45,8 +45,9 @@ export interface LabOptions {
   readonly command: string;
 }
 
-function cellsOf({ bare, transports, anchors, network }: Plan): RealCell[] {
-  return [...bare, transports, ...anchors, ...network];
+/** Cells in the order in which they are measured: those that are compared with each other are taken in turns. */
+function measuredTogether({ bare, transports, anchors, network }: Plan): (readonly RealCell[])[] {
+  return [...[...bare, transports].map((cell) => [cell]), anchors, ...network.map((cell) => [cell])];
 }
 
 /** The plan as it can be measured here, and why not all of it can. */
@@ -57,7 +58,7 @@ async function measurable(plan: Plan): Promise<{ readonly plan: Plan; readonly m
 
 function manifestOf(plan: Plan, missing: string | null, options: LabOptions): LabManifest {
   const { set, seed = 1, command } = options;
-  const cells = cellsOf(plan);
+  const cells = measuredTogether(plan).flat();
   return labManifest({
     set,
     seed,
@@ -148,20 +149,20 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
   const about = manifestOf(plan, missing, options);
   const store = openStore(dir, { resume, manifest: about });
   for (const sentence of store.dropped) options.onNotice?.(sentence);
-  const cells = cellsOf(plan);
+  const cells = measuredTogether(plan).flat();
   const meter = new Meter(
     cells.reduce((sum, cell) => sum + cell.blocks * blockSeconds(cell), 0) +
       plan.virtual.reduce((sum, { seconds }) => sum + seconds, 0),
     options.onProgress,
   );
   using files = new ScenarioFiles();
-  for (const cell of cells)
-    await measureCell(cell, {
+  for (const together of measuredTogether(plan))
+    await measureCells(together, {
       store,
-      scenarioFile: files.fileOf(cell.scenario),
+      scenarioFile: (scenario) => files.fileOf(scenario),
       seed,
       signal,
-      onBlock: () => meter.did(blockSeconds(cell), cell.name),
+      onBlock: (cell) => meter.did(blockSeconds(cell), cell.name),
     });
   const { machine, ...measured } = await measuredSections(plan, store, seed);
   const played = await playTasks(plan, store, { signal, seed, machine, meter }).catch((fault: unknown) => {

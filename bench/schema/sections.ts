@@ -167,8 +167,8 @@ export const anchor = z.strictObject({
   ),
   difference: z.strictObject({
     real: paired,
-    virtual: ms('Paired difference per turn, in virtual time.'),
-    formula: orNull(ms('Paired difference per turn, by the formula.')),
+    virtual: ms('Paired difference per turn after the first, in virtual time.'),
+    formula: orNull(ms('Paired difference per turn after the first, by the formula.')),
   }),
   agrees: flag('Within 10 % or 0.2 ms per turn, of every overhead and of the difference.'),
   agrees_within_noise: flag(

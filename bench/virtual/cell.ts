@@ -10,8 +10,20 @@ export interface MachineCosts {
   /** Milliseconds of each request after the first, and microseconds of each token in it. */
   readonly request_ms: number;
   readonly us_per_token: number;
+  /** Milliseconds more of a request that finds the machine idle for `wakeAfterMs`: it has cooled down and has to wake. */
+  readonly wake_ms: number;
   /** Milliseconds after the last token of each turn but the first and the last, until its calls are seen to be done. */
   readonly turn_end_ms: number;
+}
+
+/** Requests that come sooner than this after the end of the turn before find the machine awake. Chosen, and not fitted. */
+export const wakeAfterMs = 1;
+
+/** What a request costs that carries so many tokens to a machine that was idle for so long. */
+export function machineMs(costs: MachineCosts | undefined, tokens: number, idleMs: number): number {
+  if (costs === undefined) return 0;
+  const { request_ms, us_per_token, wake_ms } = costs;
+  return request_ms + (us_per_token * tokens) / 1000 + (idleMs < wakeAfterMs ? 0 : wake_ms);
 }
 
 export interface VirtualCell {

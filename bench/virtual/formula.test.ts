@@ -74,7 +74,13 @@ const cells = record({
     machine: Object.fromEntries(
       arms.map(({ name }) => [
         name,
-        { request_ms: machineMs, us_per_token: machineMs / 10, turn_end_ms: machineMs / 4 },
+        {
+          request_ms: machineMs,
+          us_per_token: machineMs / 10,
+          wake_ms: machineMs / 2,
+          // No sum with this is a whole millisecond, at which rounding would decide what has to wake.
+          turn_end_ms: machineMs * 0.2371,
+        },
       ]),
     ),
     scenario: { ...testCell().scenario, instructions_tokens: drawn.instructions, rollouts: [rollout] },

@@ -22,8 +22,8 @@ import type { Bound } from '../service/obligations.js';
 import { moduleNames, type Cost, type Profile } from '../service/profile.js';
 import type { VirtualArm } from './arm.js';
 import { itemBytes, requestBytes } from './bytes.js';
+import { machineMs, type VirtualCell } from './cell.js';
 import { countedRequest } from './counted.js';
-import type { VirtualCell } from './rollout.js';
 
 /** Tokens that rendering puts around an item: three control tokens and the header, a token a letter. */
 const framing = {
@@ -189,17 +189,28 @@ function networkMs(
   return uplink.send(up, from) - readyAt + downloadMs(network);
 }
 
-function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): Omit<TurnTerms, 'network'> {
+/** Of turns but the first and the last. */
+function turnEndMs({ machine }: VirtualCell, { name }: VirtualArm, { first, last }: Standing): number {
+  return first || last ? 0 : (machine?.[name]?.turn_end_ms ?? 0);
+}
+
+/** @param idleMs since the server had nothing left to do of the turn before. */
+function termsOf(
+  cell: VirtualCell,
+  arm: VirtualArm,
+  turn: Turn,
+  at: Standing,
+  idleMs: number,
+): Omit<TurnTerms, 'network'> {
   const { profile, session } = cell;
   const { state, work } = arm;
   const { first, last, fresh, history } = at;
-  const { request_ms = 0, us_per_token = 0, turn_end_ms = 0 } = first ? {} : (cell.machine?.[arm.name] ?? {});
+  const costs = first ? undefined : cell.machine?.[arm.name];
   const share = first || state !== 'suspended' ? profile.history_share : 0;
   const held = session.policy === 'per-conversation' && !first;
   const written = writtenBy(turn);
   const end =
     state === 'suspended' && !last ? 0 : workMs(profile, work.end, { fresh: written, history: 0, share: 0 });
-  const turnEnd = last ? 0 : turn_end_ms;
   const msPerToken = 1000 / cell.decodeTokensPerSecond;
   const decode = (written - 1) * msPerToken;
   let before = turn.output_tokens;
@@ -208,13 +219,13 @@ function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): 
     return (before - 1) * msPerToken + tool_ms * cell.toolScale;
   });
   return {
-    machine: request_ms + (us_per_token * at.text) / 1000,
+    machine: machineMs(costs, at.text, idleMs),
     work: workMs(profile, first ? work.first : work.later, { fresh, history, share }),
     admission: admissionMs(cell, arm, first),
     // What the model wrote itself it holds too.
     read: ((held ? fresh : fresh + history) * 1000) / cell.prefillTokensPerSecond,
     decode,
-    after: end + turnEnd,
+    after: end + turnEndMs(cell, arm, at),
     tool: Math.max(0, ...outputs.map((doneMs) => doneMs - decode - end)),
   };
 }
@@ -235,12 +246,15 @@ export function predictRollout(cell: VirtualCell, arm: VirtualArm, index: number
   const uplink = new Uplink(cell.network);
   const turns: PredictedTurn[] = [];
   let readyAt = setup_ms;
+  let restMs = 0;
   for (const [at, standing] of standingsOf(cell, arm, rollout).entries()) {
     const turn = rollout.turns[at];
     if (turn === undefined) continue;
     const network = networkMs(cell, arm, standing, uplink, readyAt);
-    const one = predicted({ network, ...termsOf(cell, arm, turn, standing) });
+    // The end of the turn before was seen half a round trip after it, and what is sent now arrives later by the rest.
+    const one = predicted({ network, ...termsOf(cell, arm, turn, standing, restMs + network) });
     turns.push(one);
+    restMs = turnEndMs(cell, arm, standing) + one.tool;
     readyAt += one.ms + one.tool;
   }
   return { setup_ms, e2e_ms: readyAt, turns };

@@ -24,7 +24,7 @@ import { Uplink } from '../network/uplink.js';
 import type { Work } from '../service/stage.js';
 import { obligationsFor, type VirtualArm } from './arm.js';
 import { itemBytes, requestBytes, snapshotBytes } from './bytes.js';
-import type { VirtualCell } from './cell.js';
+import { machineMs, type VirtualCell } from './cell.js';
 import { VirtualClient, type Output, type VirtualTurn } from './client.js';
 import { countedRequest, countedScript, countedText } from './counted.js';
 import { VirtualServer } from './server.js';
@@ -65,6 +65,8 @@ export class Player {
   /** The Response under way, and its next entry. */
   #response: LiveResponse | null = null;
   #next = 0;
+  /** When the server had nothing left to do; `Infinity` while it has. */
+  #idleFrom = Infinity;
   /** When the last event has reached the client. */
   #arrivedAt = 0;
   #model = scenarioModelName;
@@ -173,6 +175,7 @@ export class Player {
   async #watch(): Promise<TurnEnd> {
     const response = this.#response;
     if (response === null) throw new Error('there is no response to watch');
+    this.#idleFrom = Infinity;
     for (;;) {
       for (const entry of response.entries(this.#next)) {
         this.#next++;
@@ -180,7 +183,9 @@ export class Player {
         const output = this.#client.saw(entry, this.#arrivedAt);
         if (output !== null) this.#toolSpan(output);
         if (output !== null && this.#arm.earlyReturn) this.#sendEarly(response, output);
-        if (entry.type === 'response.done' || entry.type === 'response.settled') return entry;
+        if (entry.type !== 'response.done' && entry.type !== 'response.settled') continue;
+        this.#idleFrom = this.#clock.now();
+        return entry;
       }
       const grown = deferred<void>();
       response.whenBeyond(this.#next, grown.resolve);
@@ -221,7 +226,7 @@ export class Player {
     const { network } = this.#cell;
     const perTurn = this.#client.turns.length > 0 ? setupPerTurnMs(network, this.#arm.transport) : 0;
     const at = this.#uplink.send(bytes, from + perTurn);
-    const readyAt = at + this.#machineMs(tokens);
+    const readyAt = at + this.#machineMs(tokens, at);
     this.#spans?.add('upload', 'network', this.#client.turns.length + 1, from, at);
     this.#spans?.add('machine', 'service', this.#client.turns.length + 1, at, readyAt);
     await this.#sleep(readyAt - this.#clock.now());
@@ -232,17 +237,17 @@ export class Player {
     this.#spans?.join('tools', 'client', this.#client.turns.length + 1, from, doneAt);
   }
 
-  /** Of turns after the first, which is the same in every design and is fitted on none. */
-  #machineMs(tokens: number): number {
+  /** Of a request that arrives at `at`; nothing of the first, which is the same in every design and is fitted on none. */
+  #machineMs(tokens: number, at: number): number {
     if (this.#client.turns.length === 0) return 0;
-    const { request_ms = 0, us_per_token = 0 } = this.#cell.machine?.[this.#arm.name] ?? {};
-    return request_ms + (us_per_token * tokens) / 1000;
+    return machineMs(this.#cell.machine?.[this.#arm.name], tokens, at - this.#idleFrom);
   }
 
   /** One that goes up by itself has what its wire puts around it, as one that goes up with others has. */
   #earlyArrival({ doneAt, bytes, tokens }: Output, turn: number): number {
     const up = requestBytes(this.#cell.scenario, this.#arm.wire, bytes);
-    const at = this.#uplink.send(up, doneAt) + this.#machineMs(tokens);
+    const sentAt = this.#uplink.send(up, doneAt);
+    const at = sentAt + this.#machineMs(tokens, sentAt);
     this.#spans?.join('upload', 'network', turn, doneAt, at);
     return at;
   }
@@ -313,5 +318,7 @@ export async function playVirtual(
   });
   const player = new Player(server, cell, arm, index, new AbortController().signal, spans);
   const times = await server.clock.runUntil(player.play());
+  // What comes after the last event is work of this rollout too, and nothing is left waiting.
+  await server.clock.runToIdle();
   return { ...times, stage_runs: server.engine.stageRuns, work };
 }
