@@ -47,12 +47,12 @@ function anchorScenario(name: string, contextTokens: number): Scenario {
     name,
     question: 'Do the two engines agree on this cell?',
     source:
-      'Chosen: 6 turns with a call, 80 tokens each, outputs of 100 to 700 tokens, half of the tools at once and half after 5 ms.',
+      'Chosen: 5 turns with a call, 80 tokens each, outputs of 100 to 700 tokens, half of the tools at once and half after 5 ms.',
     instructions_tokens: 1000,
     tools_count: 8,
     tools_bytes: 4000,
     drawn: {
-      turns: 7,
+      turns: 6,
       context_tokens: contextTokens,
       output_tokens: 40,
       final_output_tokens: 80,
