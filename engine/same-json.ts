@@ -6,9 +6,8 @@ export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
   if (Array.isArray(one) !== Array.isArray(other)) return false;
-  const [fields, others] = [Object.entries(one), Object.entries(other)];
-  return (
-    fields.length === others.length &&
-    fields.every(([name, value], at) => name === others[at]?.[0] && isSameJson(value, others[at][1]))
-  );
+  const [names, otherNames] = [Object.keys(one), Object.keys(other)];
+  if (names.length !== otherNames.length || names.some((name, at) => name !== otherNames[at])) return false;
+  const others: unknown[] = Object.values(other);
+  return Object.values(one).every((value: unknown, at) => isSameJson(value, others[at]));
 }

@@ -36,7 +36,7 @@ export const noObligations: Obligations = {};
 /** Instructions and tools, and what they are rendered to. */
 export interface Preamble {
   readonly instructions: string | null;
-  readonly tools: readonly Tool[];
+  readonly tools: Tool[];
   readonly tokens: Uint32Array;
 }
 

@@ -15,12 +15,13 @@ import {
   type Item,
   type MessagePart,
 } from './protocol/items.js';
-import { parse } from './protocol/parse.js';
+import { isRecord, parse } from './protocol/parse.js';
 import { appendInputSchema, createRequestSchema, type CreateRequest } from './protocol/requests.js';
 import { renderStage } from './render-stage.js';
 import { callableTools } from './samplers/choice.js';
 import type { Sampler } from './samplers/sampler.js';
-import type { Stage } from './stages.js';
+import { isSameJson } from './same-json.js';
+import type { Passage, Stage } from './stages.js';
 
 export interface StandardStageParts {
   readonly clock: Clock;
@@ -72,6 +73,17 @@ function refuseIdleDemand({ tool_choice: choice, tools }: CreateRequest): void {
     );
 }
 
+/**
+ * The create, validated. One that continues a Response sends the same tools again as a rule: those have been looked at, and
+ * their schemas are most of what there is to look at.
+ */
+function requestOf({ raw, kept }: Passage): CreateRequest {
+  const tools = kept?.preamble.tools ?? [];
+  if (tools.length === 0 || !isRecord(raw) || !isSameJson(raw['tools'], tools))
+    return parse(createRequestSchema, raw);
+  return { ...parse(createRequestSchema, { ...raw, tools: [] }), tools };
+}
+
 const validate: Stage = {
   name: 'validate',
   phases: ['pre', 'append'],
@@ -84,7 +96,7 @@ const validate: Stage = {
       passage.newItems = passage.accept(parse(appendInputSchema, passage.raw, ['input']));
       return;
     }
-    passage.request = parse(createRequestSchema, passage.raw);
+    passage.request = requestOf(passage);
     refuseUnsupported(passage.request);
     refuseIdleDemand(passage.request);
     passage.newItems = passage.accept(passage.request.input);

@@ -6,7 +6,7 @@ import { pairedDifference, type Interval } from '../statistics.js';
 import { plain } from '../table.js';
 import { virtualArm } from '../virtual/arm.js';
 import { predictRollout } from '../virtual/formula.js';
-import { bytesPerToken } from '../virtual/counted.js';
+import { repeatedBytes } from '../virtual/cell.js';
 import type { VirtualTurn } from '../virtual/client.js';
 import { playVirtual, type MachineCosts, type PlayedRollout, type VirtualCell } from '../virtual/rollout.js';
 import type { AnchorCell, RealCell } from './cells.js';
@@ -79,11 +79,6 @@ export const rolloutsOf = (rows: readonly MeasuredRollout[]): number[] => [
 type Rows = readonly MeasuredRollout[];
 const ofArm = (rows: Rows, arm: string): MeasuredRollout[] => rows.filter((row) => row.arm === arm);
 
-/** As virtual time counts them. */
-function preambleTokens({ instructions_tokens, tools_bytes }: AnchorCell['scenario']): number {
-  return instructions_tokens + Math.round(tools_bytes / bytesPerToken);
-}
-
 /** Fits on the cells that are not held out. */
 export async function fittedMachine(
   cells: readonly AnchorCell[],
@@ -97,10 +92,12 @@ export async function fittedMachine(
       const real = ofArm(rowsOf(cell), arm);
       const virtual = await virtualCellOf(cell, seed, {});
       const played = turnsOf(await playedBy(virtual, arm, rolloutsOf(real)));
-      const { scenario, rttMs } = cell;
-      fitted.push(turnPairs(arm, real, played, { preambleTokens: preambleTokens(scenario), rttMs }));
+      fitted.push({
+        pairs: turnPairs(arm, real, played),
+        repeatedBytes: repeatedBytes(virtualArm(arm), cell.scenario),
+      });
     }
-    machine[arm] = fitMachine(fitted.flat());
+    machine[arm] = fitMachine(fitted);
   }
   return machine;
 }

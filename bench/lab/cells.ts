@@ -41,16 +41,15 @@ export function builtin(name: string): Scenario {
   return scenario;
 }
 
-/** Rollouts for anchors: short, so that a cell takes seconds, with a context that a cell chooses. */
-function anchorScenario(name: string, contextTokens: number): Scenario {
+/** Rollouts for anchors: short, so that a cell takes seconds, with a context and a number of tools that a cell chooses. */
+function anchorScenario(name: string, contextTokens: number, tools: number): Scenario {
   return parseScenario({
     name,
     question: 'Do the two engines agree on this cell?',
-    source:
-      'Chosen: 5 turns with a call, 80 tokens each, outputs of 100 to 700 tokens, half of the tools at once and half after 5 ms.',
+    source: 'Chosen: 5 turns with a call, 80 tokens each, tools of 5 ms, outputs of 50 to 1,500 tokens.',
     instructions_tokens: 1000,
-    tools_count: 8,
-    tools_bytes: 4000,
+    tools_count: tools,
+    tools_bytes: 600 * tools,
     drawn: {
       turns: 6,
       context_tokens: contextTokens,
@@ -58,14 +57,14 @@ function anchorScenario(name: string, contextTokens: number): Scenario {
       final_output_tokens: 80,
       calls: 1,
       arguments_tokens: 40,
-      tool_ms: { p: [0, 50, 51, 100], v: [0, 0, 5, 5] },
-      tool_output_tokens: { p: [0, 100], v: [100, 700] },
+      tool_ms: 5,
+      tool_output_tokens: { p: [0, 100], v: [50, 1500] },
     },
   });
 }
 
-const small = anchorScenario('anchor-small', 2000);
-const large = anchorScenario('anchor-large', 40_000);
+const small = anchorScenario('anchor-small', 2000, 8);
+const large = anchorScenario('anchor-large', 40_000, 24);
 /** What the traces of a result show: few turns, so that a span can be seen. */
 export const tracedScenario = large;
 

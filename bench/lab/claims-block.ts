@@ -181,12 +181,22 @@ function pictures({ set, bare: measured, frontier: swept }: LabSummary): string[
   ];
 }
 
-/** What stands between the marks of the README. The formatter leaves it as it is. */
-export function resultsBlock(summary: LabSummary): string {
+/** A result that is sooner made than the one of the block: what it says of the finding. */
+function besides(summary: LabSummary): string[] {
+  const rows = (summary.bare ?? []).filter(isHeadline);
+  return differences(`**The same, found by another run.** ${origin(summary)}`, rows);
+}
+
+/**
+ * What stands between the marks of the README. The formatter leaves it as it is.
+ * @param beside another result, of which the finding alone is shown. Default: none.
+ */
+export function resultsBlock(summary: LabSummary, beside: LabSummary | null = null): string {
   const parts = [
     origin(summary),
     ...finding(summary),
     ...(summary.bare === undefined ? [] : bare(summary.bare)),
+    ...(beside === null ? [] : besides(beside)),
     ...realTcp(summary.network ?? []),
     ...(summary.frontier === undefined ? [] : [frontier(summary.frontier)]),
     ...pictures(summary),

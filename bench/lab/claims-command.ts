@@ -25,13 +25,20 @@ function committedResults(): Map<string, LabSummary> {
   );
 }
 
+/** Of the full set where there is one, with the quick set beside it. */
+function blockOf(full: LabSummary | null, quick: LabSummary | null): string | null {
+  const summary = full ?? quick;
+  return summary === null ? null : resultsBlock(summary, full === null ? null : quick);
+}
+
 function run({ write = false }: { write?: boolean }): void {
   const path = join(root, 'README.md');
   const results = committedResults();
-  const quick = results.get('quick');
-  const generated = quick === undefined ? null : resultsBlock(quick);
+  const generated = blockOf(results.get('full') ?? null, results.get('quick') ?? null);
   if (write && generated === null)
-    throw new Error('there is no bench/results/quick/summary.json to make the results block from');
+    throw new Error(
+      'there is neither bench/results/full nor bench/results/quick to make the results block from',
+    );
   if (write && generated !== null) writeWhole(path, withBlock(readFileSync(path, 'utf8'), generated));
   const readme = readFileSync(path, 'utf8');
   const known: Results = results;
@@ -43,7 +50,7 @@ function run({ write = false }: { write?: boolean }): void {
 
 const program = new Command('claims')
   .description('Whether a committed result stands behind every number of the README.')
-  .option('--write', 'make the results block anew from bench/results/quick/summary.json')
+  .option('--write', 'make the results block anew from bench/results/full and bench/results/quick')
   .showHelpAfterError('(--help shows what there is)')
   .action(run);
 

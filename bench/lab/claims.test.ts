@@ -91,6 +91,16 @@ test('the block is generated from the summary, and its numbers need no citation'
   );
 });
 
+test('a second result stands beside the first with its finding alone', () => {
+  const generated = resultsBlock({ ...sampleSummary, set: 'full' }, sampleSummary);
+  assert.equal(generated.split('| terminal, 4,000 tokens/s | real |').length, 3);
+  assert.match(
+    generated,
+    /The full set, made [^]*\*\*The same, found by another run\.\*\* The quick set, made /,
+  );
+  assert.equal(generated.split('Shapley').length, resultsBlock(sampleSummary).split('Shapley').length);
+});
+
 test('a block that was edited, that is missing, or that has no result behind it is a fault', () => {
   const generated = resultsBlock(sampleSummary);
   assert.match(blockFaults(marks('1.10 ms\n'), generated)[0] ?? '', /is not that of .*--write/);

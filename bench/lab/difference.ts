@@ -20,7 +20,7 @@ export interface MeasuredRollout {
   readonly true_tool_ms: number;
   readonly turns: readonly Pick<
     MeasuredTurn,
-    'ready_ms' | 'overhead_ms' | 'first_token_ms' | 'ms' | 'input_tokens' | 'cached_tokens'
+    'overhead_ms' | 'first_token_ms' | 'ms' | 'input_tokens' | 'cached_tokens'
   >[];
 }
 

@@ -1,38 +1,37 @@
 /**
  * What the machine itself takes: real time that the virtual engine knows nothing of. Fitted on the anchor cells that are not
- * held out, per arm, as a constant for each request and a share for each token in it.
+ * held out, per arm, as a constant for each request, a share for each token in it, and one for what it sends again.
  */
-import { median } from 'simple-statistics';
+import { linearRegression, median } from 'simple-statistics';
 
 import type { MeasuredTurn } from '../measure.js';
 import type { VirtualTurn } from '../virtual/client.js';
-import { wakeAfterMs, type MachineCosts } from '../virtual/cell.js';
+import type { MachineCosts } from '../virtual/cell.js';
 import type { MeasuredRollout } from './difference.js';
 
 /** One turn, measured and played in virtual time. */
 export interface TurnPair {
   /** Tokens that its request carried. */
   readonly tokens: number;
-  /** The machine had been idle for `wakeAfterMs` when it came. */
-  readonly woke: boolean;
   /** Measured overhead beyond that of virtual time, in ms. */
   readonly extra_ms: number;
   /** The same of the time after its first token; null at the last turn, which ends otherwise. */
   readonly extra_end_ms: number | null;
 }
 
-/**
- * Tokens of the items that a turn's request carried: what is new, or all where the client brings its history. Instructions
- * and tools, `preambleTokens` of them, are no items.
- */
+/** The turns of one arm in one cell. */
+export interface FittedCell {
+  readonly pairs: readonly TurnPair[];
+  /** Bytes that each request sends again although the server has kept them. */
+  readonly repeatedBytes: number;
+}
+
+/** Tokens that a turn's request makes the server read: what is new, or all where the client brings its history. */
 export function requestTokens(
   arm: string,
-  turn: Pick<MeasuredTurn, 'input_tokens' | 'cached_tokens'>,
-  preambleTokens: number,
+  { input_tokens, cached_tokens }: Pick<MeasuredTurn, 'input_tokens' | 'cached_tokens'>,
 ): number {
-  return arm.startsWith('replay')
-    ? turn.input_tokens - preambleTokens
-    : turn.input_tokens - turn.cached_tokens;
+  return arm.startsWith('replay') ? input_tokens : input_tokens - cached_tokens;
 }
 
 type PlayedTurn = Pick<VirtualTurn, 'overhead_ms' | 'first_token_ms' | 'ms'>;
@@ -45,17 +44,13 @@ export function turnPairs(
   arm: string,
   real: readonly MeasuredRollout[],
   virtual: ReadonlyMap<number, readonly PlayedTurn[]>,
-  { preambleTokens, rttMs }: { readonly preambleTokens: number; readonly rttMs: number },
 ): TurnPair[] {
   return real.flatMap(({ rollout, turns }) =>
     turns.flatMap((turn, index) => {
       const played = virtual.get(rollout)?.[index];
       if (index === 0 || played === undefined) return [];
-      const before = turns[index - 1];
-      const idleFrom = before === undefined ? 0 : before.ready_ms + before.ms;
       return {
-        woke: turn.ready_ms - idleFrom + rttMs >= wakeAfterMs,
-        tokens: requestTokens(arm, turn, preambleTokens),
+        tokens: requestTokens(arm, turn),
         extra_ms: turn.overhead_ms - played.overhead_ms,
         extra_end_ms: index === turns.length - 1 ? null : endMs(turn) - endMs(played),
       };
@@ -68,24 +63,32 @@ const tokensApartMin = 100;
 
 /**
  * Medians, because what else ran in the process's way is not the machine's cost. The cost of a token is the median of the
- * slopes between any two turns (Theil and Sen's estimate), and no less than nothing.
- * @param pairs the turns of one arm in all cells to fit on.
+ * slopes between any two turns that send as much again (Theil and Sen's estimate), that of a byte the slope through the medians of
+ * cells that send more and less again; neither is less than nothing.
  */
-export function fitMachine(pairs: readonly TurnPair[]): MachineCosts {
-  const ends = pairs.flatMap(({ extra_end_ms }) => extra_end_ms ?? []);
-  const woken = pairs.filter(({ woke }) => woke);
-  const awake = pairs.filter(({ woke }) => !woke);
-  // Only turns that found the machine in the same state are held against each other.
-  const msPerToken = Math.max(0, medianOf([woken, awake].flatMap((alike) => slopesOf(alike))));
-  const restOf = (some: readonly TurnPair[]): number =>
-    medianOf(some.map(({ tokens, extra_ms }) => extra_ms - msPerToken * tokens));
-  const request_ms = Math.max(0, restOf(awake.length > 0 ? awake : woken));
+export function fitMachine(cells: readonly FittedCell[]): MachineCosts {
+  const kinds = byRepeatedBytes(cells);
+  const slopes = [...kinds.values()].flatMap((alike) => slopesOf(alike.flatMap(({ pairs }) => pairs)));
+  const msPerToken = Math.max(0, medianOf(slopes));
+  const restsOf = ({ pairs }: FittedCell): number[] =>
+    pairs.map(({ tokens, extra_ms }) => extra_ms - msPerToken * tokens);
+  const points = [...kinds].map(([bytes, alike]) => [bytes, medianOf(alike.flatMap(restsOf))]);
+  const msPerByte = points.length < 2 ? 0 : Math.max(0, linearRegression(points).m);
+  const rests = cells.flatMap((cell) => restsOf(cell).map((rest) => rest - msPerByte * cell.repeatedBytes));
+  const ends = cells.flatMap(({ pairs }) => pairs.flatMap(({ extra_end_ms }) => extra_end_ms ?? []));
   return {
-    request_ms,
+    request_ms: Math.max(0, medianOf(rests)),
     us_per_token: msPerToken * 1000,
-    wake_ms: awake.length === 0 || woken.length === 0 ? 0 : Math.max(0, restOf(woken) - request_ms),
+    us_per_repeated_byte: msPerByte * 1000,
     turn_end_ms: Math.max(0, medianOf(ends)),
   };
+}
+
+/** `Map.groupBy`, which Node 20 lacks. */
+function byRepeatedBytes(cells: readonly FittedCell[]): Map<number, FittedCell[]> {
+  const kinds = new Map<number, FittedCell[]>();
+  for (const cell of cells) kinds.set(cell.repeatedBytes, [...(kinds.get(cell.repeatedBytes) ?? []), cell]);
+  return kinds;
 }
 
 const medianOf = (values: readonly number[]): number => (values.length === 0 ? 0 : median([...values]));

@@ -4,26 +4,43 @@ import type { Scenario } from '../../scenarios/index.js';
 import type { NetworkModel } from '../network/model.js';
 import type { Profile } from '../service/profile.js';
 import type { Work } from '../service/stage.js';
+import type { VirtualArm } from './arm.js';
+import { bytesPerToken } from './counted.js';
 
 /** What the machine itself takes, measured once and fitted: it is real time that virtual time knows nothing of. */
 export interface MachineCosts {
   /** Milliseconds of each request after the first, and microseconds of each token in it. */
   readonly request_ms: number;
   readonly us_per_token: number;
-  /** Milliseconds more of a request that finds the machine idle for `wakeAfterMs`: it has cooled down and has to wake. */
-  readonly wake_ms: number;
+  /** Microseconds of each byte of instructions and tools that a create after the first sends again, although it is kept. */
+  readonly us_per_repeated_byte: number;
   /** Milliseconds after the last token of each turn but the first and the last, until its calls are seen to be done. */
   readonly turn_end_ms: number;
 }
 
-/** Requests that come sooner than this after the end of the turn before find the machine awake. Chosen, and not fitted. */
-export const wakeAfterMs = 1;
+/** Instructions and tools of a scenario, as they stand in a request. */
+function preambleOf({ instructions_tokens, tools_bytes }: Scenario): { bytes: number; tokens: number } {
+  return {
+    bytes: instructions_tokens * bytesPerToken + tools_bytes,
+    tokens: instructions_tokens + Math.round(tools_bytes / bytesPerToken),
+  };
+}
 
-/** What a request costs that carries so many tokens to a machine that was idle for so long. */
-export function machineMs(costs: MachineCosts | undefined, tokens: number, idleMs: number): number {
+/** Bytes that each later request of a design sends again although the server has kept them. */
+export function repeatedBytes({ wire }: Pick<VirtualArm, 'wire'>, scenario: Scenario): number {
+  return wire === 'create' ? preambleOf(scenario).bytes : 0;
+}
+
+/**
+ * What the machine takes for a request after the first whose items have so many tokens. A server that has kept nothing
+ * reads instructions and tools like the rest.
+ */
+export function machineMs({ machine, scenario }: VirtualCell, arm: VirtualArm, tokens: number): number {
+  const costs = machine?.[arm.name];
   if (costs === undefined) return 0;
-  const { request_ms, us_per_token, wake_ms } = costs;
-  return request_ms + (us_per_token * tokens) / 1000 + (idleMs < wakeAfterMs ? 0 : wake_ms);
+  const { request_ms, us_per_token, us_per_repeated_byte } = costs;
+  const read = tokens + (arm.wire === 'history' ? preambleOf(scenario).tokens : 0);
+  return request_ms + (us_per_token * read + us_per_repeated_byte * repeatedBytes(arm, scenario)) / 1000;
 }
 
 export interface VirtualCell {

@@ -77,9 +77,8 @@ const cells = record({
         {
           request_ms: machineMs,
           us_per_token: machineMs / 10,
-          wake_ms: machineMs / 2,
-          // No sum with this is a whole millisecond, at which rounding would decide what has to wake.
-          turn_end_ms: machineMs * 0.2371,
+          us_per_repeated_byte: machineMs / 100,
+          turn_end_ms: machineMs / 4,
         },
       ]),
     ),

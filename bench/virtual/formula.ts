@@ -194,18 +194,10 @@ function turnEndMs({ machine }: VirtualCell, { name }: VirtualArm, { first, last
   return first || last ? 0 : (machine?.[name]?.turn_end_ms ?? 0);
 }
 
-/** @param idleMs since the server had nothing left to do of the turn before. */
-function termsOf(
-  cell: VirtualCell,
-  arm: VirtualArm,
-  turn: Turn,
-  at: Standing,
-  idleMs: number,
-): Omit<TurnTerms, 'network'> {
+function termsOf(cell: VirtualCell, arm: VirtualArm, turn: Turn, at: Standing): Omit<TurnTerms, 'network'> {
   const { profile, session } = cell;
   const { state, work } = arm;
   const { first, last, fresh, history } = at;
-  const costs = first ? undefined : cell.machine?.[arm.name];
   const share = first || state !== 'suspended' ? profile.history_share : 0;
   const held = session.policy === 'per-conversation' && !first;
   const written = writtenBy(turn);
@@ -219,7 +211,7 @@ function termsOf(
     return (before - 1) * msPerToken + tool_ms * cell.toolScale;
   });
   return {
-    machine: machineMs(costs, at.text, idleMs),
+    machine: first ? 0 : machineMs(cell, arm, at.text),
     work: workMs(profile, first ? work.first : work.later, { fresh, history, share }),
     admission: admissionMs(cell, arm, first),
     // What the model wrote itself it holds too.
@@ -246,15 +238,12 @@ export function predictRollout(cell: VirtualCell, arm: VirtualArm, index: number
   const uplink = new Uplink(cell.network);
   const turns: PredictedTurn[] = [];
   let readyAt = setup_ms;
-  let restMs = 0;
   for (const [at, standing] of standingsOf(cell, arm, rollout).entries()) {
     const turn = rollout.turns[at];
     if (turn === undefined) continue;
     const network = networkMs(cell, arm, standing, uplink, readyAt);
-    // The end of the turn before was seen half a round trip after it, and what is sent now arrives later by the rest.
-    const one = predicted({ network, ...termsOf(cell, arm, turn, standing, restMs + network) });
+    const one = predicted({ network, ...termsOf(cell, arm, turn, standing) });
     turns.push(one);
-    restMs = turnEndMs(cell, arm, standing) + one.tool;
     readyAt += one.ms + one.tool;
   }
   return { setup_ms, e2e_ms: readyAt, turns };

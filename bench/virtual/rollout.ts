@@ -18,15 +18,14 @@ import {
   turnsOf,
   type Rollout,
 } from '../../scenarios/index.js';
-import { Downlink } from '../network/downlink.js';
-import { downloadMs, setupMs, setupPerTurnMs } from '../network/model.js';
-import { Uplink } from '../network/uplink.js';
+import { setupMs } from '../network/model.js';
 import type { Work } from '../service/stage.js';
 import { obligationsFor, type VirtualArm } from './arm.js';
-import { itemBytes, requestBytes, snapshotBytes } from './bytes.js';
-import { machineMs, type VirtualCell } from './cell.js';
+import { itemBytes, requestBytes } from './bytes.js';
+import type { VirtualCell } from './cell.js';
 import { VirtualClient, type Output, type VirtualTurn } from './client.js';
 import { countedRequest, countedScript, countedText } from './counted.js';
+import { Line } from './line.js';
 import { VirtualServer } from './server.js';
 import type { Spans } from './spans.js';
 
@@ -55,8 +54,7 @@ export class Player {
   readonly #cell: VirtualCell;
   readonly #arm: VirtualArm;
   readonly #client: VirtualClient;
-  readonly #uplink: Uplink;
-  readonly #downlink: Downlink;
+  readonly #line: Line;
   readonly #rollout: Rollout;
   /** In its requests, and the conversation at the server. */
   readonly name: string;
@@ -65,10 +63,6 @@ export class Player {
   /** The Response under way, and its next entry. */
   #response: LiveResponse | null = null;
   #next = 0;
-  /** When the server had nothing left to do; `Infinity` while it has. */
-  #idleFrom = Infinity;
-  /** When the last event has reached the client. */
-  #arrivedAt = 0;
   #model = scenarioModelName;
 
   /**
@@ -90,8 +84,7 @@ export class Player {
     this.#rollout = rolloutOf(cell.scenario, cell.seed, index);
     this.name = String(index);
     this.#signal = signal;
-    this.#uplink = new Uplink(cell.network);
-    this.#downlink = new Downlink(cell.network);
+    this.#line = new Line(cell, arm);
     this.#client = new VirtualClient({
       turns: turnsOf(this.#rollout),
       toolScale: cell.toolScale,
@@ -119,7 +112,7 @@ export class Player {
       const { toolMs, trueToolMs, turns } = this.#client;
       return {
         status,
-        e2e_ms: Math.max(this.#clock.now() + downloadMs(network), this.#arrivedAt) - startedAt,
+        e2e_ms: Math.max(this.#clock.now() + this.#line.downloadMs, this.#line.arrivedAt) - startedAt,
         tool_ms: toolMs,
         true_tool_ms: trueToolMs,
         turns,
@@ -152,13 +145,13 @@ export class Player {
     const all = this.#arm.wire === 'history' && kept !== null;
     const up = requestBytes(this.#cell.scenario, this.#wireOfCreate, all ? this.#client.historyBytes : bytes);
     // The client has seen the end of the request before it half a round trip after the server has told it.
-    const from = this.#clock.now() + (kept === null ? 0 : downloadMs(this.#cell.network));
+    const from = this.#clock.now() + (kept === null ? 0 : this.#line.downloadMs);
     this.#client.begin(from, up);
     await this.#arrive(from, up, all ? this.#client.historyTokens : tokens);
     await this.#create(all ? this.#client.history : [item], all ? null : kept, false);
     for (;;) {
       const end = await this.#watch();
-      const readyAt = this.#client.end(end.usage, this.#arrivedAt);
+      const readyAt = this.#client.end(end.usage, this.#line.arrivedAt);
       const { turn, turns } = this.#client;
       this.#spans?.turn(turns.length, turn, end.usage, this.#cell);
       if (this.#client.turn.outputs.length === 0)
@@ -175,28 +168,18 @@ export class Player {
   async #watch(): Promise<TurnEnd> {
     const response = this.#response;
     if (response === null) throw new Error('there is no response to watch');
-    this.#idleFrom = Infinity;
     for (;;) {
       for (const entry of response.entries(this.#next)) {
         this.#next++;
-        this.#arrivedAt = this.#downlink.send(this.#eventBytes(entry), this.#clock.now());
-        const output = this.#client.saw(entry, this.#arrivedAt);
+        const output = this.#client.saw(entry, this.#line.down(entry, this.#clock.now()));
         if (output !== null) this.#toolSpan(output);
         if (output !== null && this.#arm.earlyReturn) this.#sendEarly(response, output);
-        if (entry.type !== 'response.done' && entry.type !== 'response.settled') continue;
-        this.#idleFrom = this.#clock.now();
-        return entry;
+        if (entry.type === 'response.done' || entry.type === 'response.settled') return entry;
       }
       const grown = deferred<void>();
       response.whenBeyond(this.#next, grown.resolve);
       await grown.promise;
     }
-  }
-
-  /** Of an event that holds a whole Response; the others are small. What the shim makes up of a resume is left out. */
-  #eventBytes({ type }: LogEntry): number {
-    const whole = ['response.created', 'response.in_progress', 'response.settled'].includes(type);
-    return whole ? snapshotBytes(this.#cell.scenario) : 0;
   }
 
   async #goOn(readyAt: number): Promise<void> {
@@ -223,33 +206,26 @@ export class Player {
 
   /** A request that its client sends at `from` arrives, and the machine takes its time with it. */
   async #arrive(from: number, bytes: number, tokens: number): Promise<void> {
-    const { network } = this.#cell;
-    const perTurn = this.#client.turns.length > 0 ? setupPerTurnMs(network, this.#arm.transport) : 0;
-    const at = this.#uplink.send(bytes, from + perTurn);
-    const readyAt = at + this.#machineMs(tokens, at);
+    const first = this.#client.turns.length === 0;
+    const setup = first ? 0 : this.#line.setupPerTurnMs;
+    const { at, readyAt } = this.#line.up(from + setup, { bytes, tokens, first });
     this.#spans?.add('upload', 'network', this.#client.turns.length + 1, from, at);
     this.#spans?.add('machine', 'service', this.#client.turns.length + 1, at, readyAt);
     await this.#sleep(readyAt - this.#clock.now());
   }
 
   #toolSpan({ doneAt }: Output): void {
-    const from = this.#clock.now() + downloadMs(this.#cell.network);
+    const from = this.#clock.now() + this.#line.downloadMs;
     this.#spans?.join('tools', 'client', this.#client.turns.length + 1, from, doneAt);
-  }
-
-  /** Of a request that arrives at `at`; nothing of the first, which is the same in every design and is fitted on none. */
-  #machineMs(tokens: number, at: number): number {
-    if (this.#client.turns.length === 0) return 0;
-    return machineMs(this.#cell.machine?.[this.#arm.name], tokens, at - this.#idleFrom);
   }
 
   /** One that goes up by itself has what its wire puts around it, as one that goes up with others has. */
   #earlyArrival({ doneAt, bytes, tokens }: Output, turn: number): number {
     const up = requestBytes(this.#cell.scenario, this.#arm.wire, bytes);
-    const sentAt = this.#uplink.send(up, doneAt);
-    const at = sentAt + this.#machineMs(tokens, sentAt);
-    this.#spans?.join('upload', 'network', turn, doneAt, at);
-    return at;
+    const first = this.#client.turns.length === 0;
+    const { readyAt } = this.#line.up(doneAt, { bytes: up, tokens, first });
+    this.#spans?.join('upload', 'network', turn, doneAt, readyAt);
+    return readyAt;
   }
 
   async #allArrived(outputs: readonly Output[]): Promise<void> {

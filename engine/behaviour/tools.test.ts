@@ -2,6 +2,8 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 
+import type { LiveResponse } from '../live-response.js';
+import type { CreateRequestInput } from '../protocol/requests.js';
 import { call, callIdsOf, customCall, eventsOf, Lab, output, refusal, say, turn } from '../testing/lab.js';
 
 const oneTurn = [turn(say('done'))];
@@ -158,4 +160,30 @@ test('custom input is said as it is', async () => {
   const lab = new Lab([turn(customCall('apply_patch', patch)), turn(say('done'))]);
   const response = await lab.create();
   assert.equal(response.snapshot().output[0]?.['input'], patch);
+});
+
+test('tools that a create sends again are those that were looked at before; others are looked at like any', async () => {
+  const lab = new Lab([turn(say('one')), turn(say('two')), turn(say('three'))]);
+  const tools = () => [
+    { type: 'function' as const, name: 'f', parameters: { type: 'object', properties: {} } },
+  ];
+  const goOn = (previous: LiveResponse, changed: CreateRequestInput['tools']) =>
+    lab.create({ tools: changed }, { kept: previous.kept, handOff: 'complete' });
+  const first = await lab.create({ tools: tools() }, { handOff: 'complete' });
+  await first.settled;
+  const second = await goOn(first, tools());
+  await second.settled;
+  assert.equal(second.request.tools, first.request.tools);
+  assert.equal(second.kept.preamble, first.kept.preamble);
+
+  const wrong = [{ ...tools()[0], name: 'f', type: 'function' as const, parameters: { type: 'array' } }];
+  const refused = await refusal(goOn(second, wrong));
+  assert.deepEqual(
+    [refused.code, refused.param],
+    ['invalid_function_parameters', 'tools[0].parameters.type'],
+  );
+  const third = await goOn(second, [...tools(), { type: 'web_search' }]);
+  await third.settled;
+  assert.equal(third.request.tools?.length, 2);
+  assert.notEqual(third.kept.preamble, first.kept.preamble);
 });

@@ -15,7 +15,7 @@ import { isNativeError } from 'node:util/types';
 import { z } from 'zod';
 
 import type { JsonSchema } from './tool-schema.js';
-import { pathText } from './parse.js';
+import { isRecord, pathText } from './parse.js';
 
 const formats = new Set([
   'date-time',
@@ -44,10 +44,6 @@ const holders = [
 const namedHolders = ['properties', 'patternProperties', '$defs', 'definitions'];
 /** With one of these the type is said elsewhere. */
 const typed = ['type', '$ref', 'enum', 'const', 'anyOf', 'oneOf', 'allOf'];
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function isPlain(value: unknown): boolean {
   return typeof value !== 'object' || value === null;

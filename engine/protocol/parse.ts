@@ -3,6 +3,11 @@ import type { z } from 'zod';
 
 import { ProtocolError, type ErrorCode } from './errors.js';
 
+/** An object that is no array: what fields can be read of. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** A path as clients write it: `input[0].call_id`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path.reduce<string>(

@@ -4,6 +4,7 @@
  * example of it instead.
  */
 import { isOpaque, isSampled, isToolOutput, type Item } from '../protocol/items.js';
+import { isRecord } from '../protocol/parse.js';
 import { allowsCall } from '../tool-choice.js';
 import type { Transcript } from '../transcript.js';
 import { callableTools, type CallableTool } from './choice.js';
@@ -14,10 +15,6 @@ import type { ScriptItem, ScriptTurn } from './script.js';
 const echoMax = 2000;
 /** Objects within objects that an example goes into; a schema may contain itself. */
 const depthMax = 8;
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 type Schema = Readonly<Record<string, unknown>>;
 
