@@ -1,5 +1,5 @@
 /** Starts `long-response serve` in a process of its own, as a user would. */
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -30,6 +30,23 @@ export interface ServerProcessOptions {
 
 const cli = fileURLToPath(new URL('./cli.js', import.meta.url));
 
+/** Servers that run: many at once where cells are measured in turns, with one listener for all of them. */
+const running = new Set<ChildProcess>();
+
+function killAll(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+/** Ends with this process, if not before. */
+function bind(child: ChildProcess): void {
+  if (running.size === 0) process.once('exit', killAll);
+  running.add(child);
+  child.once('exit', () => {
+    running.delete(child);
+    if (running.size === 0) process.off('exit', killAll);
+  });
+}
+
 /** @throws Error with what the process said, where it ends before it listens. */
 export async function startServer(options: ServerProcessOptions): Promise<ServerProcess> {
   const words = [
@@ -56,8 +73,7 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
     // A group of its own: Ctrl-C in the terminal is for the measuring process, which still needs its server.
     detached: true,
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  bind(child);
   const said: string[] = [];
   child.stderr.on('data', (chunk: Buffer) => {
     said.push(chunk.toString());
@@ -77,7 +93,6 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
     address: { url, ...(key === undefined ? {} : { key }) },
     pid: child.pid,
     async [Symbol.asyncDispose]() {
-      process.off('exit', kill);
       if (child.exitCode !== null) return;
       const exited = once(child, 'exit');
       child.kill('SIGTERM');

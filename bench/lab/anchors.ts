@@ -12,7 +12,7 @@ import { playVirtual, type MachineCosts, type PlayedRollout, type VirtualCell } 
 import type { AnchorCell, RealCell } from './cells.js';
 import { pairsOf, laterTurnMs, type MeasuredRollout } from './difference.js';
 import { fitMachine, turnPairs } from './fit.js';
-import type { AnchorSection } from './sections.js';
+import type { AnchorSection, MachineSection } from './sections.js';
 
 /** The engines agree within this share, or within this many milliseconds per turn. */
 export const agreementShare = 0.1;
@@ -190,5 +190,19 @@ export function anchorsText(sections: readonly AnchorSection[]): string {
     '  Overhead: the median over turns. Difference: from ready to handed off, the median over turns and then over blocks.',
     `  They agree where every figure is within ${agreementShare * 100} % or ${agreementMs} ms per turn; within noise where every overhead is, and the`,
     '  difference lies in the interval of the one measured.',
+  ].join('\n');
+}
+
+export function machineCostsText(sections: readonly MachineSection[]): string {
+  const rows = sections.map(({ arm, request_ms, us_per_token, us_per_repeated_byte, turn_end_ms }) => [
+    arm,
+    ...[request_ms, us_per_token, us_per_repeated_byte, turn_end_ms].map((cost) => cost.toFixed(3)),
+  ]);
+  return [
+    'What the machine itself takes, fitted on the anchors that are not held out',
+    plain(
+      ['arm', 'ms a request', 'µs a token read', 'µs a byte sent again', 'ms at the end of a turn'],
+      rows,
+    ),
   ].join('\n');
 }

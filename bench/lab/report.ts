@@ -3,7 +3,7 @@ import { machineText } from '../report.js';
 import { plain } from '../table.js';
 import { capacityText } from '../virtual/capacity.js';
 import { factorText } from '../virtual/factors.js';
-import { anchorsText } from './anchors.js';
+import { anchorsText, machineCostsText } from './anchors.js';
 import { gain } from './hypotheses.js';
 import { networkText } from './network-sections.js';
 import type { Difference, FrontierSection, LabSummary, ProfileSection } from './sections.js';
@@ -93,6 +93,7 @@ export function labText(summary: LabSummary): string {
   const {
     bare = [],
     anchors = [],
+    machine = [],
     network = [],
     profiles = [],
     frontier = [],
@@ -102,6 +103,7 @@ export function labText(summary: LabSummary): string {
   const parts = [
     bare.length > 0 ? bareText(bare) : '',
     anchors.length > 0 ? anchorsText(anchors) : '',
+    machine.length > 0 ? machineCostsText(machine) : '',
     network.length > 0 ? networkText(network) : '',
     profiles.length > 0 ? profileText(profiles) : '',
     frontier.length > 0 ? frontierText(frontier) : '',

@@ -103,7 +103,9 @@ class ScenarioFiles implements Disposable {
   }
 }
 
-type Sections = Partial<Record<VirtualTask['section'] | 'bare' | 'anchors' | 'network', readonly object[]>>;
+type Sections = Partial<
+  Record<VirtualTask['section'] | 'bare' | 'anchors' | 'machine' | 'network', readonly object[]>
+>;
 
 async function playTasks(
   plan: Plan,
@@ -170,7 +172,7 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
     throw fault;
   });
   const summary = summaryOf(
-    { ...measured, ...played },
+    { ...measured, machine: Object.entries(machine).map(([arm, costs]) => ({ arm, ...costs })), ...played },
     { set, seed, manifest: about, partial: signal.aborted },
   );
   store.finish(summary);

@@ -6,6 +6,7 @@
 import type { DesignCounts } from '../counts.js';
 import type { Manifest } from '../manifest.js';
 import type { PairedDifference } from '../statistics.js';
+import type { MachineCosts } from '../virtual/cell.js';
 
 /** Where a figure comes from: processes and sockets, or the engine's code in virtual time. */
 export type EngineKind = 'real' | 'virtual';
@@ -231,6 +232,11 @@ export interface ClaimVerdict {
   readonly decided_by: string;
 }
 
+/** What the machine itself takes in one arm, as virtual time charges it where it stands for measured cells. */
+export interface MachineSection extends MachineCosts {
+  readonly arm: string;
+}
+
 export interface LabSummary {
   readonly version: 1;
   readonly set: 'quick' | 'full';
@@ -248,6 +254,7 @@ export interface LabSummary {
   readonly cold?: readonly ColdSection[];
   readonly residency?: readonly ResidencySection[];
   readonly anchors?: readonly AnchorSection[];
+  readonly machine?: readonly MachineSection[];
   /** Real TCP over network namespaces; absent where they can't be made. */
   readonly network?: readonly NetworkSection[];
   readonly capacity?: readonly CapacitySection[];

@@ -8,6 +8,7 @@ const number = (unit: string) => (about: string) => z.number().meta({ unit, desc
 
 /** Milliseconds. */
 export const ms = number('ms');
+export const us = number('µs');
 export const bytes = number('bytes');
 export const tokens = number('tokens');
 export const perSecond = (what: string, about: string) => number(`${what}/s`)(about);

@@ -44,6 +44,7 @@ const summary = z.strictObject({
   cold: z.array(section.cold).exactOptional(),
   residency: z.array(section.residency).exactOptional(),
   anchors: z.array(section.anchor).exactOptional(),
+  machine: z.array(section.machine).exactOptional(),
   network: z.array(section.network).exactOptional(),
   capacity: z.array(section.capacity).exactOptional(),
   hypotheses: z.array(section.verdict).exactOptional(),

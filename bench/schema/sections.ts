@@ -1,7 +1,7 @@
 /** The sections of `summary.json`: the types of bench/lab/sections.ts, with unit and meaning of each field. */
 import { z } from 'zod';
 
-import { bytes, count, flag, ms, oneOf, orNull, perSecond, ratio, text, tokens } from './field.js';
+import { bytes, count, flag, ms, oneOf, orNull, perSecond, ratio, text, tokens, us } from './field.js';
 
 const blocks = count('Blocks (real) or rollouts (virtual) in which both arms have a value.');
 const interval = z.strictObject({
@@ -173,6 +173,18 @@ export const anchor = z.strictObject({
   agrees: flag('Within 10 % or 0.2 ms per turn, of every overhead and of the difference.'),
   agrees_within_noise: flag(
     'The same of every overhead; the difference lies in the interval of the one measured.',
+  ),
+});
+
+export const machine = z.strictObject({
+  arm: text('A design over a transport.'),
+  request_ms: ms(
+    'What the machine takes for each request after the first, fitted on the anchors not held out.',
+  ),
+  us_per_token: us('Beside it for each token that the request makes the server read.'),
+  us_per_repeated_byte: us('Beside it for each byte of instructions and tools that a create sends again.'),
+  turn_end_ms: ms(
+    'From the last token of a turn until its calls are seen to be done; not of the first and the last.',
   ),
 });
 
