@@ -13,6 +13,7 @@ import type { Item } from './protocol/items.js';
 import { appendInputSchema } from './protocol/requests.js';
 import type { Rollout } from './rollout.js';
 import type { RolloutParts } from './rollout-parts.js';
+import { isSameJson } from './same-json.js';
 import type { PlannedAppend } from './suspension.js';
 import type { Entry } from './transcript.js';
 
@@ -106,7 +107,7 @@ export class Appends {
   #plan(items: readonly Item[], whole = false): PlannedAppend {
     const plan = this.#rollout.suspension.plan(items, this.#rollout.transcript, whole);
     const beside = this.#newestFor(plan.call_ids)?.beside ?? [];
-    const same = beside.length > 0 && JSON.stringify(beside) === JSON.stringify(plan.items);
+    const same = beside.length > 0 && isSameJson(beside, plan.items);
     return same ? { ...plan, items: [], resend: true } : plan;
   }
 

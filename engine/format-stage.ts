@@ -6,6 +6,7 @@ import { openedCallId } from './calls.js';
 import { ProtocolError } from './protocol/errors.js';
 import { isSampled, type Item, type Message } from './protocol/items.js';
 import { jsonCheckFor } from './protocol/json-check.js';
+import { isRecord } from './protocol/parse.js';
 import type { CreateRequest, TextFormat } from './protocol/requests.js';
 import type { Stage } from './stages.js';
 
@@ -42,10 +43,7 @@ function faultOf(text: string, format: TextFormat): string | null {
   } catch {
     return 'it is no JSON';
   }
-  if (format.type === 'json_object')
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? null
-      : 'it is no JSON object';
+  if (format.type === 'json_object') return isRecord(value) ? null : 'it is no JSON object';
   return format.type === 'json_schema' ? jsonCheckFor(format.schema)(value) : null;
 }
 

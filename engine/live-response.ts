@@ -36,9 +36,6 @@ export interface Settlement {
   readonly stage_runs: Readonly<StageRuns>;
 }
 
-/** What is known at the terminal event; stages still run after it. */
-type Ended = Omit<Settlement, 'stage_runs'>;
-
 const nothing = (): void => undefined;
 
 export type { AppendOptions } from './appends.js';
@@ -56,7 +53,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   readonly #settle: (settlement: Settlement) => void;
   readonly #onSettled: (settlement: Settlement) => void;
   #snapshot: Snapshot | null = null;
-  #ended: Ended | null = null;
+  #settlement: Settlement | null = null;
   #listener: Disposable | null = null;
   #deadline: Timer | null = null;
   readonly #keepalive: Keepalive;
@@ -93,7 +90,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
   /** How it ended, from the terminal event on. */
   get settlement(): Settlement | null {
-    return this.#ended === null ? null : this.#withRuns(this.#ended);
+    return this.#settlement;
   }
   get stageRuns(): Readonly<StageRuns> {
     return this.#parts.receipts.runs;
@@ -263,7 +260,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
         ? new ProtocolError('server_shutting_down', 'The response was ended before it was admitted.')
         : fault;
     const { code, message } = toProtocolError(refusal);
-    this.#settle(this.#withRuns(this.#seal({ status: 'failed', code, message })));
+    this.#settle(this.#seal({ status: 'failed', code, message }));
     throw refusal;
   }
 
@@ -275,9 +272,8 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
       process.emitWarning(fault instanceof Error ? fault : String(fault), { code: 'LONG_RESPONSE_ROLLOUT' });
     }
     const outcome: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
-    if (this.#ended === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
-    // What ran after the terminal event has left receipts too.
-    const settlement = this.#withRuns(this.#ended ?? this.#seal(outcome));
+    if (this.#settlement === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
+    const settlement = this.#settlement ?? this.#seal(outcome);
     this.#onSettled(settlement);
     this.#settle(settlement);
   }
@@ -293,19 +289,24 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     return { ...entry, required_input };
   }
 
-  #seal(outcome: Outcome): Ended {
+  #seal(outcome: Outcome): Settlement {
     this.#listener?.[Symbol.dispose]();
     this.#deadline?.[Symbol.dispose]();
     this.#keepalive.end();
     this.#log.seal();
     const { usage, turnNumber: turns } = this.#rollout;
-    this.#ended = { outcome, usage, turns };
+    const { receipts } = this.#parts;
+    this.#settlement = {
+      outcome,
+      usage,
+      turns,
+      // Summed when somebody asks: what runs after the terminal event leaves receipts too.
+      get stage_runs() {
+        return receipts.runs;
+      },
+    };
     this.#end(outcome); // A sampler that fell silent, and an append on its way, learn that it is over.
-    return this.#ended;
-  }
-
-  #withRuns({ outcome, usage, turns }: Ended): Settlement {
-    return { outcome, usage, turns, stage_runs: this.stageRuns };
+    return this.#settlement;
   }
 
   #push(said: LogEntry): number {

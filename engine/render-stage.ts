@@ -51,7 +51,7 @@ export function renderStage(tokenizer: Tokenizer): Stage {
     const tools = passage.request.tools ?? [];
     if ((instructions ?? '') === '' && tools.length === 0) return noPreamble;
     const kept = passage.kept?.preamble;
-    if (kept !== undefined && isSameJson([instructions, tools], [kept.instructions, kept.tools])) return kept;
+    if (kept?.instructions === instructions && isSameJson(tools, kept.tools)) return kept;
     const tokens = renderPreamble(instructions, tools, tokenizer, passage.signal);
     return tokens instanceof Promise
       ? tokens.then((all) => ({ instructions, tools, tokens: all }))

@@ -8,7 +8,7 @@ import { ProtocolError, type Item } from '../engine/index.js';
 import { answeredCallId } from '../engine/calls.js';
 import { dispatched, typeOf } from '../engine/protocol/dispatch.js';
 import { isOpaque, itemSchema } from '../engine/protocol/items.js';
-import { parse } from '../engine/protocol/parse.js';
+import { isRecord, parse } from '../engine/protocol/parse.js';
 
 const eventIdSchema = z.string().min(1).max(256).optional();
 const responseId = z.string().min(1);
@@ -147,17 +147,13 @@ function parseJson(text: string): unknown {
   }
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /**
  * The object in a frame or a body.
  * @throws ProtocolError, in the same words for both.
  */
 export function parseObject(text: string, depthMax: number): Readonly<Record<string, unknown>> {
   const value = parseJson(text);
-  if (!isObject(value)) throw new ProtocolError('invalid_frame', 'Expected one JSON object.');
+  if (!isRecord(value)) throw new ProtocolError('invalid_frame', 'Expected one JSON object.');
   if (tooDeep(value, depthMax))
     throw new ProtocolError('invalid_json', `The JSON nests deeper than ${depthMax} levels.`);
   return value;

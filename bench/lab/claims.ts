@@ -148,13 +148,15 @@ export function withBlock(readme: string, content: string): string {
   return readme.replace(block, () => `<!-- results -->\n${content}<!-- /results -->`);
 }
 
-/** What is wrong with the generated block, given what the quick result would generate (null where there is no result). */
+/** What is wrong with the generated block, given what the results would generate (null where there are none). */
 export function blockFaults(readme: string, generated: string | null): string[] {
   const there = blockOf(readme);
   if (generated === null)
     return there === null || there.trim() === ''
       ? []
-      : ['README.md: the results block has no bench/results/quick/summary.json behind it; empty it.'];
+      : [
+          'README.md: the results block has no bench/results/quick or bench/results/full behind it; empty it.',
+        ];
   if (there === null)
     return [
       'README.md: put <!-- results --> and <!-- /results --> where the results go, then npm run claims -- --write.',
@@ -162,6 +164,6 @@ export function blockFaults(readme: string, generated: string | null): string[] 
   return there === generated
     ? []
     : [
-        'README.md: the results block is not that of bench/results/quick/summary.json; npm run claims -- --write.',
+        'README.md: the results block is not that of the results in bench/results; npm run claims -- --write.',
       ];
 }

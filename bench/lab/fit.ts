@@ -91,7 +91,7 @@ function byRepeatedBytes(cells: readonly FittedCell[]): Map<number, FittedCell[]
   return kinds;
 }
 
-const medianOf = (values: readonly number[]): number => (values.length === 0 ? 0 : median([...values]));
+const medianOf = (values: number[]): number => (values.length === 0 ? 0 : median(values));
 
 /** Milliseconds a token, between any two turns. */
 function slopesOf(pairs: readonly TurnPair[]): number[] {

@@ -95,7 +95,8 @@ export async function measureCells(cells: readonly RealCell[], options: CellOpti
         onBlock(cell);
       }
   } finally {
-    for (const run of runs.values()) await run[Symbol.asyncDispose]();
+    // All at once, so that one that fails to end keeps none of the others.
+    await Promise.all([...runs.values()].map((run) => run[Symbol.asyncDispose]()));
   }
 }
 

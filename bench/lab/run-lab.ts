@@ -151,14 +151,15 @@ export async function runLab(options: LabOptions): Promise<LabSummary> {
   const about = manifestOf(plan, missing, options);
   const store = openStore(dir, { resume, manifest: about });
   for (const sentence of store.dropped) options.onNotice?.(sentence);
-  const cells = measuredTogether(plan).flat();
+  const groups = measuredTogether(plan);
+  const cells = groups.flat();
   const meter = new Meter(
     cells.reduce((sum, cell) => sum + cell.blocks * blockSeconds(cell), 0) +
       plan.virtual.reduce((sum, { seconds }) => sum + seconds, 0),
     options.onProgress,
   );
   using files = new ScenarioFiles();
-  for (const together of measuredTogether(plan))
+  for (const together of groups)
     await measureCells(together, {
       store,
       scenarioFile: (scenario) => files.fileOf(scenario),

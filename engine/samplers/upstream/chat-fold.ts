@@ -6,11 +6,12 @@
  *   V2  A call is known by its index, but a new id under an old index is a new call: some servers give no other sign.
  *   V3  White space before the first word of a message is held back, and dropped where no word follows.
  */
+import { isRecord } from '../../protocol/parse.js';
 import type { TurnRequest } from '../sampler.js';
 import { CustomInput } from './custom-input.js';
 import type { Fold } from './dialect.js';
 import { faultOf, unreachable, unreadable, UpstreamFault } from './faults.js';
-import { countAt, isObject, listAt, objectAt, textAt, type JsonObject } from './json.js';
+import { countAt, listAt, objectAt, textAt, type JsonObject } from './json.js';
 import type { ToolNames } from './names.js';
 import { Telling, type UpstreamUsage } from './telling.js';
 
@@ -75,9 +76,9 @@ export class ChatFold implements Fold {
   }
 
   accept(chunk: JsonObject): ReturnType<Telling['take']> {
-    const failed = isObject(chunk['error']) || typeof chunk['error'] === 'string';
+    const failed = isRecord(chunk['error']) || typeof chunk['error'] === 'string';
     if (failed && !this.ended) throw faultOf(chunk);
-    const choice = listAt(chunk, 'choices').find(isObject);
+    const choice = listAt(chunk, 'choices').find(isRecord);
     if (choice !== undefined && !this.ended) this.#choice(choice);
     const usage = chatUsage(chunk);
     this.#usage = usage ?? this.#usage;
@@ -106,7 +107,7 @@ export class ChatFold implements Fold {
     this.#reason(delta);
     this.#speak('text', textAt(delta, 'content'));
     this.#speak('refusal', textAt(delta, 'refusal'));
-    for (const [place, call] of listAt(delta, 'tool_calls').filter(isObject).entries())
+    for (const [place, call] of listAt(delta, 'tool_calls').filter(isRecord).entries())
       this.#call(call, place);
     const finish = textAt(choice, 'finish_reason');
     if (finish !== '') this.#end(finish);
@@ -143,7 +144,7 @@ export class ChatFold implements Fold {
     const name = textAt(wanted, 'name');
     if (call.key === null && name !== '') this.#begin(call, name);
     const given = wanted?.['arguments'];
-    const piece = isObject(given) ? JSON.stringify(given) : textAt(wanted, 'arguments');
+    const piece = isRecord(given) ? JSON.stringify(given) : textAt(wanted, 'arguments');
     if (call.key === null) call.early += piece;
     else this.#telling.say(call.key, call.custom === null ? piece : call.custom.add(piece));
   }

@@ -15,8 +15,9 @@ import {
   type Reasoning,
   type ToolCall,
 } from '../../protocol/items.js';
+import { isRecord } from '../../protocol/parse.js';
 import { attachments, chatContent, plainText } from './chat-parts.js';
-import { isObject, parsedJson, present, type JsonObject } from './json.js';
+import { parsedJson, present, type JsonObject } from './json.js';
 import type { ToolNames } from './names.js';
 
 export interface ChatStyle {
@@ -54,7 +55,7 @@ export function answersFirst(items: readonly Item[]): Item[] {
 /** Arguments as the JSON object that most servers demand: a call that was cut may hold anything. */
 function callArguments(text: string): string {
   if (text.trim() === '') return '{}';
-  return isObject(parsedJson(text)) ? text : JSON.stringify({ arguments: text });
+  return isRecord(parsedJson(text)) ? text : JSON.stringify({ arguments: text });
 }
 
 function chatCall(call: ToolCall, names: ToolNames): JsonObject {

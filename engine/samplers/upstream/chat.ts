@@ -10,11 +10,12 @@ import {
   type ToolChoice,
 } from '../../protocol/requests.js';
 import { allowsCall } from '../../tool-choice.js';
+import { isRecord } from '../../protocol/parse.js';
 import type { TurnRequest } from '../sampler.js';
 import { ChatFold } from './chat-fold.js';
 import { chatMessages } from './chat-messages.js';
 import { outputBound, type Dialect, type DialectParts } from './dialect.js';
-import { isObject, objectAt, present, textAt, type JsonObject } from './json.js';
+import { objectAt, present, textAt, type JsonObject } from './json.js';
 import { ToolNames, type CallStart } from './names.js';
 
 const conversationUnitsMax = 64;
@@ -31,7 +32,7 @@ function functionTool({ description, parameters, strict }: FunctionTool, name: s
 /** A custom tool as a function of one text; its grammar, where it has one, is told in words. */
 function customTool(tool: CustomTool, name: string): JsonObject {
   const raw = tool['format'];
-  const format = isObject(raw) ? raw : null;
+  const format = isRecord(raw) ? raw : null;
   const grammar = objectAt(format, 'grammar') ?? format;
   const definition = textAt(grammar, 'definition');
   const rule =

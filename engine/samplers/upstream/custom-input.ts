@@ -2,7 +2,8 @@
  * The input of a custom tool, read out of the arguments of the function that stands for it: `{"input":"…"}`, piece by
  * piece as they are sampled.
  */
-import { isObject, parsedJson } from './json.js';
+import { isRecord } from '../../protocol/parse.js';
+import { parsedJson } from './json.js';
 
 const opening = /^\s*\{\s*"input"\s*:\s*"/;
 
@@ -56,7 +57,7 @@ export class CustomInput {
   finish(): string {
     if (this.#inside) return '';
     const whole = parsedJson(this.#rest);
-    const input = isObject(whole) ? whole['input'] : undefined;
+    const input = isRecord(whole) ? whole['input'] : undefined;
     return typeof input === 'string' ? input : this.#rest;
   }
 }

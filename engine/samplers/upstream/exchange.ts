@@ -9,9 +9,10 @@ import { createParser } from 'eventsource-parser';
 
 import { onAbort } from '../../abort.js';
 import type { Clock, Timer } from '../../ports.js';
+import { isRecord } from '../../protocol/parse.js';
 import { faultOfAnswer, UpstreamFault, unreachable, unreadable } from './faults.js';
 import type { UpstreamAnswer, UpstreamHttp } from './http.js';
-import { isObject, parsedJson, type JsonObject } from './json.js';
+import { parsedJson, type JsonObject } from './json.js';
 
 /** Bounds of one answer, in ms and bytes. */
 export interface Patience {
@@ -119,7 +120,7 @@ export class Exchange implements Disposable {
     }
     const chunk = parsedJson(data);
     return [
-      isObject(chunk) ? chunk : unreadable('The server of the model sent an event that is no JSON object.'),
+      isRecord(chunk) ? chunk : unreadable('The server of the model sent an event that is no JSON object.'),
     ];
   }
 
@@ -133,7 +134,7 @@ export class Exchange implements Disposable {
     }
     this.#whole = true;
     const said = parsedJson(text);
-    if (status !== 200 || (isObject(said) && 'error' in said))
+    if (status !== 200 || (isRecord(said) && 'error' in said))
       throw faultOfAnswer(status, (name) => answer.header(name), text, this.#clock.unixSeconds());
     throw unreadable('The server of the model did not answer with a stream of events.');
   }

@@ -6,7 +6,8 @@
  *   F2  A fault says whether the same request may succeed later; whether it is tried again is not decided here.
  */
 import { ProtocolError, type ErrorCode } from '../../protocol/errors.js';
-import { isObject, listAt, objectAt, parsedJson, textAt, type JsonObject } from './json.js';
+import { isRecord } from '../../protocol/parse.js';
+import { listAt, objectAt, parsedJson, textAt, type JsonObject } from './json.js';
 
 export interface Retry {
   readonly retry: boolean;
@@ -64,14 +65,14 @@ export function scrubbed(text: string): string {
 
 /** The error object in any of the shapes that servers give it, with its words. */
 function wordsOf(raw: unknown): { readonly text: string; readonly code: string; readonly type: string } {
-  const whole = isObject(raw) ? raw : null;
+  const whole = isRecord(raw) ? raw : null;
   const error = objectAt(whole, 'error') ?? whole;
   const detail = listAt(error, 'detail')[0];
   const text =
     textAt(error, 'message') ||
     textAt(error, 'error') ||
     textAt(error, 'detail') ||
-    textAt(isObject(detail) ? detail : null, 'msg');
+    textAt(isRecord(detail) ? detail : null, 'msg');
   const code = error?.['code'];
   return {
     text,
@@ -160,7 +161,7 @@ export function faultOfAnswer(
   unixSeconds: number,
 ): UpstreamFault {
   const raw: unknown = parsedJson(text);
-  const said: JsonObject = isObject(raw) ? raw : { message: '' };
+  const said: JsonObject = isRecord(raw) ? raw : { message: '' };
   const retryable = header('x-should-retry') !== 'false';
   // An error under status 200 has its status in its words.
   return faultOf(said, status === 200 ? undefined : status, waitAskedMs(header, unixSeconds), retryable);

@@ -2,11 +2,9 @@
  * Reading of JSON that another server wrote: a field that is missing or of another type reads as nothing, because
  * servers of this family differ in what they leave out. Schemas would be slower, and this runs once per token.
  */
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { isRecord } from '../../protocol/parse.js';
 
-export function isObject(raw: unknown): raw is JsonObject {
-  return typeof raw === 'object' && raw !== null && !Array.isArray(raw);
-}
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** The value, or undefined where the text is no JSON. */
 export function parsedJson(text: string): unknown {
@@ -20,7 +18,7 @@ export function parsedJson(text: string): unknown {
 
 export function objectAt(from: JsonObject | null, name: string): JsonObject | null {
   const value = from?.[name];
-  return isObject(value) ? value : null;
+  return isRecord(value) ? value : null;
 }
 
 /** Empty where there is none. */

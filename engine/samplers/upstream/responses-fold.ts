@@ -6,10 +6,11 @@
  *   N3  An item that ends incomplete stays open for the cut that follows.
  */
 import { itemSchema, isOpaque, type OpaqueItem } from '../../protocol/items.js';
+import { isRecord } from '../../protocol/parse.js';
 import type { PartKind, SampledStart, TurnRequest } from '../sampler.js';
 import type { Fold } from './dialect.js';
 import { faultOf, unreachable, UpstreamFault } from './faults.js';
-import { countAt, isObject, listAt, objectAt, textAt, type JsonObject } from './json.js';
+import { countAt, listAt, objectAt, textAt, type JsonObject } from './json.js';
 import { Telling, type UpstreamUsage } from './telling.js';
 
 interface OpenItem {
@@ -176,8 +177,8 @@ export class ResponsesFold implements Fold {
     };
     for (const list of ['summary', 'content'])
       for (const [at, part] of listAt(raw, list).entries()) {
-        const known = contents[textAt(isObject(part) ? part : null, 'type')];
-        if (known !== undefined && isObject(part)) rest(known[0], at, textAt(part, known[1]));
+        const known = contents[textAt(isRecord(part) ? part : null, 'type')];
+        if (known !== undefined && isRecord(part)) rest(known[0], at, textAt(part, known[1]));
       }
     rest(null, 0, textAt(raw, 'type') === 'function_call' ? textAt(raw, 'arguments') : textAt(raw, 'input'));
   }
