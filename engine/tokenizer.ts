@@ -18,10 +18,12 @@
  *   K5  In-line work is bounded too: when it has held the loop for 3 ms since the loop last turned (many short texts
  *       one after another), the next short text is answered like a long one.
  *   K6  One encoder per process, built when the first tokenizer is made. Text is never read as control tokens.
+ *   K7  Pre-tokens are remembered, which changes no token (pre-tokens.ts).
  */
 import { get_encoding, type Tiktoken } from 'tiktoken';
 
 import type { Clock, Tokenizer } from './ports.js';
+import { PreTokens } from './pre-tokens.js';
 import { joined } from './render.js';
 
 /** Longest run (K1), in UTF-16 units: of ASCII alone, and with any other character in it. */
@@ -131,6 +133,9 @@ function theEncoder(): Tiktoken {
   return encoder;
 }
 
+/** One per process, like the encoder (K6). */
+const preTokens = new PreTokens((text) => theEncoder().encode_ordinary(text));
+
 /** How many encoders this process has built: 0 or 1 (K6). */
 export function encodersBuilt(): number {
   return built;
@@ -148,7 +153,6 @@ function isShort(text: string): boolean {
 
 class O200kTokenizer implements Tokenizer {
   readonly #clock: Pick<Clock, 'breathe' | 'now'>;
-  readonly #encoder = theEncoder();
   /** Milliseconds of encoding since the loop is known to have turned. */
   #heldMs = 0;
   #turnsAwaited = 0;
@@ -156,6 +160,7 @@ class O200kTokenizer implements Tokenizer {
 
   constructor(clock: Pick<Clock, 'breathe' | 'now'>) {
     this.#clock = clock;
+    theEncoder(); // Built before the first text comes, which would wait for it.
   }
 
   encode(text: string, signal: AbortSignal): Uint32Array | Promise<Uint32Array> {
@@ -187,7 +192,7 @@ class O200kTokenizer implements Tokenizer {
   #encodeSlice(text: string, start: number, parts: Uint32Array[]): number {
     const began = this.#clock.now();
     const end = sliceEnd(text, start);
-    parts.push(this.#encoder.encode_ordinary(text.slice(start, end)));
+    parts.push(preTokens.encode(text.slice(start, end)));
     this.#heldMs += this.#clock.now() - began;
     return end;
   }
