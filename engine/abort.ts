@@ -7,33 +7,52 @@
  */
 import { addAbortListener } from 'node:events';
 
-interface Shared {
-  readonly waiting: Set<() => void>;
-  readonly listener: Disposable;
+/** Those who wait for one signal. */
+class Shared {
+  readonly #signal: AbortSignal;
+  readonly #waiting = new Set<() => void>();
+  readonly #listener: Disposable;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    this.#listener = addAbortListener(signal, () => {
+      for (const callback of this.#waiting) callback();
+    });
+  }
+
+  add(callback: () => void): void {
+    this.#waiting.add(callback);
+  }
+
+  remove(callback: () => void): void {
+    if (!this.#waiting.delete(callback) || this.#waiting.size > 0) return; // B1
+    this.#listener[Symbol.dispose]();
+    sharedBySignal.delete(this.#signal);
+  }
 }
 
 const sharedBySignal = new WeakMap<AbortSignal, Shared>();
 
-function listen(signal: AbortSignal): Shared {
-  const waiting = new Set<() => void>();
-  const listener = addAbortListener(signal, () => {
-    for (const callback of waiting) callback();
-  });
-  return { waiting, listener };
+/** A class, because V8 makes an object literal with a computed name, such as that of `dispose`, ten times as slowly. */
+class Wait implements Disposable {
+  readonly #shared: Shared;
+  readonly #callback: () => void;
+
+  constructor(shared: Shared, callback: () => void) {
+    this.#shared = shared;
+    this.#callback = callback;
+    shared.add(callback);
+  }
+
+  [Symbol.dispose](): void {
+    this.#shared.remove(this.#callback);
+  }
 }
 
 /** Calls back once when the signal aborts, a microtask later where it has; dispose of it to wait no longer. */
 export function onAbort(signal: AbortSignal, callback: () => void): Disposable {
   if (signal.aborted) return addAbortListener(signal, callback);
   let shared = sharedBySignal.get(signal);
-  if (shared === undefined) sharedBySignal.set(signal, (shared = listen(signal)));
-  const { waiting, listener } = shared;
-  waiting.add(callback);
-  return {
-    [Symbol.dispose]() {
-      if (!waiting.delete(callback) || waiting.size > 0) return; // B1
-      listener[Symbol.dispose]();
-      sharedBySignal.delete(signal);
-    },
-  };
+  if (shared === undefined) sharedBySignal.set(signal, (shared = new Shared(signal)));
+  return new Wait(shared, callback);
 }

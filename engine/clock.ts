@@ -9,7 +9,7 @@
 import { onAbort } from './abort.js';
 import type { Clock, Timer } from './ports.js';
 import { processTime, SystemTimer, type TimeSource } from './system-timer.js';
-import { TimerHeap, type HeapTimer } from './timer-heap.js';
+import { HeapTimer, TimerHeap } from './timer-heap.js';
 
 export interface Deferred<T> {
   readonly promise: Promise<T>;
@@ -147,17 +147,7 @@ export class VirtualClock implements Clock {
   }
 
   after(ms: number, callback: () => void): Timer {
-    const due = this.#now + boundMs(ms);
-    const timers = this.#timers;
-    const timer: HeapTimer = {
-      due,
-      order: this.#order++,
-      position: -1,
-      callback,
-      [Symbol.dispose]: () => timers.remove(timer),
-    };
-    if (due < Infinity) timers.add(timer);
-    return timer;
+    return new HeapTimer(this.#timers, this.#now + boundMs(ms), this.#order++, callback);
   }
 
   async sleep(ms: number, signal: AbortSignal): Promise<void> {

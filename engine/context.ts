@@ -60,7 +60,8 @@ export class RolloutContext {
   }
   /** What this Response added to what was kept, and what it has taken out again. */
   get added(): Item[] {
-    return [...(this.#removed ?? []), ...this.#transcript.items(this.#baseLength)];
+    const items = this.#transcript.items(this.#baseLength);
+    return this.#removed === null ? items : [...this.#removed, ...items];
   }
   /** The transcript no longer begins as the conversation did. */
   get shortened(): boolean {

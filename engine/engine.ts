@@ -20,7 +20,7 @@ import type { BoundsPer, HandOff } from './rollout-parts.js';
 import type { Sampler } from './samplers/sampler.js';
 import { randomId } from './random-id.js';
 import { standardStages } from './standard-stages.js';
-import { Receipts, type StageRuns } from './receipts.js';
+import { Receipts, Tallies, type StageRuns } from './receipts.js';
 import { noObligations, Stages, type Kept, type Obligations, type Stage } from './stages.js';
 import { o200kTokenizer } from './tokenizer.js';
 
@@ -70,8 +70,7 @@ export class Engine implements AsyncDisposable {
   readonly clock: Clock;
   readonly limits: Limits;
   readonly store: Store;
-  /** Sums over the receipts of every Response so far. */
-  readonly stageRuns: StageRuns = {};
+  readonly #tallies = new Tallies();
   readonly #options: EngineOptions;
   readonly #tokenizer: Tokenizer;
   /** Makes ids, given a prefix such as `resp`. */
@@ -100,6 +99,10 @@ export class Engine implements AsyncDisposable {
   get endedCount(): number {
     return this.#ended.size;
   }
+  /** Sums over the receipts of every Response so far, as they stand now. */
+  get stageRuns(): StageRuns {
+    return this.#tallies.runs;
+  }
 
   /**
    * Admits a rollout.
@@ -114,7 +117,7 @@ export class Engine implements AsyncDisposable {
     const tokenizer = options.tokenizer ?? this.#tokenizer;
     const stages = this.#stagesFor(tokenizer);
     const obligations = options.obligations ?? noObligations;
-    if (obligations !== noObligations) stages.check(obligations);
+    stages.check(obligations);
     const response = new LiveResponse(
       {
         id: this.mintId('resp'),
@@ -124,7 +127,7 @@ export class Engine implements AsyncDisposable {
         boundsPer: options.boundsPer ?? 'rollout',
         stages,
         obligations,
-        receipts: new Receipts(this.stageRuns),
+        receipts: new Receipts(this.#tallies),
         clock: this.clock,
         tokenizer,
         limits:

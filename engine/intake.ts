@@ -91,5 +91,7 @@ export function takeIn(items: readonly Item[], kept: Transcript, owed: readonly 
     else entering.push(item);
   });
   pairing.requireAnswers(owed);
-  return [...owed.flatMap((callId) => payments.get(callId) ?? []), ...entering];
+  if (payments.size === 0) return entering;
+  const paid = owed.map((callId) => payments.get(callId)).filter((item) => item !== undefined);
+  return paid.concat(entering);
 }

@@ -51,10 +51,9 @@ interface PartEvents {
   readonly done: (said: Said) => StreamEntry[];
 }
 
-/** Deltas are written out, field by field: spread into, each would cost V8 thirty times as much. */
+/** Written out, field by field: spread into, each would cost V8 thirty times as much. */
 function partEvents(kind: PartKind, { output_index, item_id, part }: PartPlace): PartEvents {
   const content_index = part;
-  const at = { output_index, item_id, content_index };
   const content = (text: string, annotations: readonly Annotation[]) =>
     kind === 'reasoning_text'
       ? { type: kind, text }
@@ -62,28 +61,40 @@ function partEvents(kind: PartKind, { output_index, item_id, part }: PartPlace):
         ? { type: kind, refusal: text }
         : { type: 'output_text' as const, text, annotations: [...annotations] };
   const bracketed = (delta: PartEvents['delta'], whole: (text: string) => StreamEntry): PartEvents => ({
-    added: () => ({ ...at, type: 'response.content_part.added', part: content('', []) }),
+    added: () => ({
+      type: 'response.content_part.added',
+      output_index,
+      item_id,
+      content_index,
+      part: content('', []),
+    }),
     delta,
     done: ({ text, annotations }) => [
       whole(text),
-      { ...at, type: 'response.content_part.done', part: content(text, annotations) },
+      {
+        type: 'response.content_part.done',
+        output_index,
+        item_id,
+        content_index,
+        part: content(text, annotations),
+      },
     ],
   });
   switch (kind) {
     case 'text':
       return bracketed(
         (delta) => ({ type: 'response.output_text.delta', output_index, item_id, content_index, delta }),
-        (text) => ({ ...at, type: 'response.output_text.done', text }),
+        (text) => ({ type: 'response.output_text.done', output_index, item_id, content_index, text }),
       );
     case 'refusal':
       return bracketed(
         (delta) => ({ type: 'response.refusal.delta', output_index, item_id, content_index, delta }),
-        (refusal) => ({ ...at, type: 'response.refusal.done', refusal }),
+        (refusal) => ({ type: 'response.refusal.done', output_index, item_id, content_index, refusal }),
       );
     case 'reasoning_text':
       return bracketed(
         (delta) => ({ type: 'response.reasoning_text.delta', output_index, item_id, content_index, delta }),
-        (text) => ({ ...at, type: 'response.reasoning_text.done', text }),
+        (text) => ({ type: 'response.reasoning_text.done', output_index, item_id, content_index, text }),
       );
     case 'summary':
       return summaryEvents(output_index, item_id, part);
@@ -91,10 +102,15 @@ function partEvents(kind: PartKind, { output_index, item_id, part }: PartPlace):
 }
 
 function summaryEvents(output_index: number, item_id: string, summary_index: number): PartEvents {
-  const at = { output_index, item_id, summary_index };
   const part = (text: string): SummaryPart => ({ type: 'summary_text', text });
   return {
-    added: () => ({ ...at, type: 'response.reasoning_summary_part.added', part: part('') }),
+    added: () => ({
+      type: 'response.reasoning_summary_part.added',
+      output_index,
+      item_id,
+      summary_index,
+      part: part(''),
+    }),
     delta: (delta) => ({
       type: 'response.reasoning_summary_text.delta',
       output_index,
@@ -103,8 +119,14 @@ function summaryEvents(output_index: number, item_id: string, summary_index: num
       delta,
     }),
     done: ({ text }) => [
-      { ...at, type: 'response.reasoning_summary_text.done', text },
-      { ...at, type: 'response.reasoning_summary_part.done', part: part(text) },
+      { type: 'response.reasoning_summary_text.done', output_index, item_id, summary_index, text },
+      {
+        type: 'response.reasoning_summary_part.done',
+        output_index,
+        item_id,
+        summary_index,
+        part: part(text),
+      },
     ],
   };
 }

@@ -12,7 +12,7 @@ import { noHandOffs, withHandOff, type HandOffPoint } from './hand-offs.js';
 import { deferred } from './clock.js';
 import { Keepalive } from './keepalive.js';
 import { entryBytes, noUsage, type LogEntry, type Step, type TurnUsage } from './log-entry.js';
-import { RolloutEnd, type Outcome } from './outcome.js';
+import { RolloutEnd, rolloutCompleted, type Outcome } from './outcome.js';
 import type { Timer } from './ports.js';
 import { nativeEvent } from './projection.js';
 import { ProtocolError, toProtocolError } from './protocol/errors.js';
@@ -24,7 +24,7 @@ import type { ResponseObject, ServerEvent } from './protocol/server-events.js';
 import { broughtItems, Snapshot } from './response-object.js';
 import { Rollout } from './rollout.js';
 import type { RolloutParts } from './rollout-parts.js';
-import type { Receipt, StageRuns } from './receipts.js';
+import type { Receipt, Receipts, StageRuns } from './receipts.js';
 import type { Kept } from './stages.js';
 import type { Entry } from './transcript.js';
 
@@ -34,6 +34,25 @@ export interface Settlement {
   readonly usage: TurnUsage;
   readonly turns: number;
   readonly stage_runs: Readonly<StageRuns>;
+}
+
+class Settled implements Settlement {
+  readonly outcome: Outcome;
+  readonly usage: TurnUsage;
+  readonly turns: number;
+  readonly #receipts: Receipts;
+
+  constructor(outcome: Outcome, usage: TurnUsage, turns: number, receipts: Receipts) {
+    this.outcome = outcome;
+    this.usage = usage;
+    this.turns = turns;
+    this.#receipts = receipts;
+  }
+
+  /** Summed when somebody asks: what runs after the terminal event leaves receipts too. */
+  get stage_runs(): StageRuns {
+    return this.#receipts.runs;
+  }
 }
 
 const nothing = (): void => undefined;
@@ -125,6 +144,8 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
    * @throws ProtocolError where the create is refused; the Response then has no log and has never existed.
    */
   async start(request: unknown): Promise<void> {
+    // Held all along, so that the waits of every passage and turn find a listener that is there already.
+    this.#listener = onAbort(this.#parts.signal, nothing);
     await this.#rollout.admit(request).catch((fault: unknown) => this.#refuse(fault));
     const { clock, limits } = this.#parts;
     this.#snapshot = new Snapshot(this.id, this.#rollout.request, clock.unixSeconds());
@@ -132,8 +153,6 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
       this.#deadline = clock.after(limits.rolloutMsMax, () =>
         this.#end({ status: 'incomplete', reason: 'rollout_expired' }),
       );
-    // Held all along, so that the waits of every turn find a listener that is there already.
-    this.#listener = onAbort(this.#parts.signal, nothing);
     const steps = this.#rollout.run();
     const created = await steps.next();
     if (created.done !== true) for (const entry of created.value) this.#push(entry);
@@ -286,7 +305,8 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     if (entry.type !== 'response.done' && entry.type !== 'response.append.accepted') return entry;
     const owed = this.#rollout.suspension.requiredInput;
     const required_input = owed.filter((stub) => this.#snapshot?.announced(stub.call_id));
-    return { ...entry, required_input };
+    // What was owed can only have grown less, so as many are the same.
+    return required_input.length === entry.required_input.length ? entry : { ...entry, required_input };
   }
 
   #seal(outcome: Outcome): Settlement {
@@ -296,15 +316,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     this.#log.seal();
     const { usage, turnNumber: turns } = this.#rollout;
     const { receipts } = this.#parts;
-    this.#settlement = {
-      outcome,
-      usage,
-      turns,
-      // Summed when somebody asks: what runs after the terminal event leaves receipts too.
-      get stage_runs() {
-        return receipts.runs;
-      },
-    };
+    this.#settlement = new Settled(outcome, usage, turns, receipts);
     this.#end(outcome); // A sampler that fell silent, and an append on its way, learn that it is over.
     return this.#settlement;
   }
@@ -327,6 +339,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
 
   #end(outcome: Outcome): void {
-    this.#controller.abort(new RolloutEnd(outcome));
+    if (this.#parts.signal.aborted) return;
+    this.#controller.abort(outcome.status === 'completed' ? rolloutCompleted : new RolloutEnd(outcome));
   }
 }

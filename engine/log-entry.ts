@@ -114,14 +114,36 @@ function partLength(part: TextPart | RefusalPart | ReasoningTextPart | SummaryPa
 
 /** Estimated resident bytes of an entry: a measured 160 for the object and its fixed fields, 2 per character. */
 export function entryBytes(entry: LogEntry): number {
-  if ('delta' in entry) return 160 + 2 * entry.delta.length;
-  if ('text' in entry) return 160 + 2 * entry.text.length;
-  if ('arguments' in entry) return 160 + 2 * entry.arguments.length;
-  if ('input' in entry) return 160 + 2 * entry.input.length;
-  if ('refusal' in entry) return 160 + 2 * entry.refusal.length;
-  if ('part' in entry) return 220 + 2 * partLength(entry.part);
-  if ('annotation' in entry) return 220 + 2 * JSON.stringify(entry.annotation).length;
-  if ('call_ids' in entry) return 240 + 64 * (entry.call_ids.length + entry.required_input.length);
-  if ('output' in entry) return 320 + 64 * (entry.output.length + entry.required_input.length);
-  return 240;
+  switch (entry.type) {
+    case 'response.output_text.delta':
+    case 'response.refusal.delta':
+    case 'response.reasoning_text.delta':
+    case 'response.reasoning_summary_text.delta':
+    case 'response.function_call_arguments.delta':
+    case 'response.custom_tool_call_input.delta':
+      return 160 + 2 * entry.delta.length;
+    case 'response.output_text.done':
+    case 'response.reasoning_text.done':
+    case 'response.reasoning_summary_text.done':
+      return 160 + 2 * entry.text.length;
+    case 'response.function_call_arguments.done':
+      return 160 + 2 * entry.arguments.length;
+    case 'response.custom_tool_call_input.done':
+      return 160 + 2 * entry.input.length;
+    case 'response.refusal.done':
+      return 160 + 2 * entry.refusal.length;
+    case 'response.content_part.added':
+    case 'response.content_part.done':
+    case 'response.reasoning_summary_part.added':
+    case 'response.reasoning_summary_part.done':
+      return 220 + 2 * partLength(entry.part);
+    case 'response.output_text.annotation.added':
+      return 220 + 2 * JSON.stringify(entry.annotation).length;
+    case 'response.append.accepted':
+      return 240 + 64 * (entry.call_ids.length + entry.required_input.length);
+    case 'response.done':
+      return 320 + 64 * (entry.output.length + entry.required_input.length);
+    default:
+      return 240;
+  }
 }

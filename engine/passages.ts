@@ -18,11 +18,12 @@ export interface Standing {
 
 type Brought = Pick<Passage, 'phase' | 'raw' | 'accept' | 'signal' | 'pendingTokens'>;
 
-/** Written out field by field: an append is waited for, and copying by spread costs more than the rest of it. */
-function passage(
+/** Written out field by field: it is waited for, and copying by spread costs more than the rest of it. */
+function passage<Ended extends Outcome | null>(
   { parts, context, request, model, turnNumber }: Standing,
   { phase, raw, accept, signal, pendingTokens }: Brought,
-): Passage {
+  outcome: Ended,
+): Passage & { outcome: Ended } {
   const { id, credential, kept, obligations } = parts;
   return {
     phase,
@@ -36,10 +37,10 @@ function passage(
     turn: turnNumber + (phase === 'post' ? 0 : 1),
     transcript: phase === 'post' ? context.base : context.transcript,
     kept: phase === 'append' ? null : kept,
-    outcome: null,
-    usage: null,
+    outcome,
+    usage: phase === 'post' ? context.usage : null,
     request,
-    newItems: [],
+    newItems: phase === 'post' ? context.added : [],
     sampler: model?.sampler ?? null,
     preamble: context.preamble,
     rendered: [],
@@ -48,7 +49,7 @@ function passage(
 
 export function prePassage(standing: Standing, raw: unknown, accept: Passage['accept']): Passage {
   const { signal } = standing.parts;
-  return passage(standing, { phase: 'pre', raw, accept, signal, pendingTokens: 0 });
+  return passage(standing, { phase: 'pre', raw, accept, signal, pendingTokens: 0 }, null);
 }
 
 /** @param pendingTokens what earlier appends brought for the same turn. */
@@ -59,8 +60,10 @@ export function appendPassage(
   pendingTokens: number,
 ): Passage {
   const { signal } = standing.parts;
-  return passage(standing, { phase: 'append', raw, accept, signal, pendingTokens });
+  return passage(standing, { phase: 'append', raw, accept, signal, pendingTokens }, null);
 }
+
+const asTheyAre: Passage['accept'] = (items) => items;
 
 /** @param signal of its own, which the cancel does not kill (S5). */
 export function postPassage(
@@ -68,12 +71,9 @@ export function postPassage(
   outcome: Outcome,
   signal: AbortSignal,
 ): Passage & { outcome: Outcome } {
-  const { usage, added } = standing.context;
-  const brought = { phase: 'post', raw: null, accept: (items: Passage['newItems']) => items } as const;
-  return {
-    ...passage(standing, { ...brought, signal, pendingTokens: 0 }),
+  return passage(
+    standing,
+    { phase: 'post', raw: null, accept: asTheyAre, signal, pendingTokens: 0 },
     outcome,
-    usage,
-    newItems: added,
-  };
+  );
 }

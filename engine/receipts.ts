@@ -24,31 +24,57 @@ export interface StageTally {
 }
 export type StageRuns = Record<string, StageTally>;
 
+/** Sums over receipts. */
+export class Tallies {
+  readonly #byKey = new Map<string, StageTally>();
+
+  add({ phase, stage, items, tokens, ms }: Receipt): void {
+    const key = keyOf(phase, stage);
+    let tally = this.#byKey.get(key);
+    if (tally === undefined) this.#byKey.set(key, (tally = { runs: 0, items: 0, tokens: 0, ms: 0 }));
+    tally.runs++;
+    tally.items += items;
+    tally.tokens += tokens;
+    tally.ms += ms;
+  }
+
+  /** As they stand now, in the order in which the stages first ran. */
+  get runs(): StageRuns {
+    return Object.fromEntries(Array.from(this.#byKey, ([key, tally]) => [key, { ...tally }]));
+  }
+
+  copy(): Tallies {
+    const copy = new Tallies();
+    for (const [key, tally] of this.#byKey) copy.#byKey.set(key, { ...tally });
+    return copy;
+  }
+}
+
 /** The newest receipts of one Response, and the sums over all of them. */
 export class Receipts {
   static readonly keptMax = 64;
   readonly newest: Receipt[] = [];
   /** Sums over the receipts that are no longer kept. */
-  #older: StageRuns | null = null;
-  readonly #total: StageRuns;
+  #older: Tallies | null = null;
+  readonly #total: Tallies;
 
   /** @param total sums over every Response of the engine, kept along. */
-  constructor(total: StageRuns) {
+  constructor(total: Tallies) {
     this.#total = total;
   }
 
   add(receipt: Receipt): void {
-    if (this.newest.length === Receipts.keptMax) count((this.#older ??= {}), this.newest.shift());
+    const oldest = this.newest.length === Receipts.keptMax ? this.newest.shift() : undefined;
+    if (oldest !== undefined) (this.#older ??= new Tallies()).add(oldest);
     this.newest.push(receipt);
-    count(this.#total, receipt);
+    this.#total.add(receipt);
   }
 
   /** Sums over all receipts, kept or not. */
   get runs(): StageRuns {
-    const runs: StageRuns = {};
-    for (const [key, tally] of Object.entries(this.#older ?? {})) runs[key] = { ...tally };
-    for (const receipt of this.newest) count(runs, receipt);
-    return runs;
+    const all = this.#older?.copy() ?? new Tallies();
+    for (const receipt of this.newest) all.add(receipt);
+    return all.runs;
   }
 }
 
@@ -65,14 +91,4 @@ export function keyOf(phase: Phase, stage: string): string {
   const key = `${phase}.${stage}`;
   receiptKeys[phase].set(stage, key);
   return key;
-}
-
-function count(runs: StageRuns, receipt: Receipt | undefined): void {
-  if (receipt === undefined) return;
-  const { items, tokens, ms } = receipt;
-  const tally = (runs[keyOf(receipt.phase, receipt.stage)] ??= { runs: 0, items: 0, tokens: 0, ms: 0 });
-  tally.runs++;
-  tally.items += items;
-  tally.tokens += tokens;
-  tally.ms += ms;
 }

@@ -125,7 +125,8 @@ export class Snapshot {
   /** Calls announced and not answered. */
   #owed: readonly string[] = [];
   #usage: TurnUsage | null = null;
-  #settled: Pick<ResponseObject, 'status' | 'error' | 'incomplete_details' | 'completed_at'> | null = null;
+  #settled: Pick<ResponseObject, 'status' | 'error' | 'incomplete_details'> | null = null;
+  #completedAt: number | null = null;
   #required: Extract<LogEntry, { type: 'response.done' }>['required_input'] = [];
 
   /** @param createdAt whole seconds since 1970. */
@@ -178,7 +179,8 @@ export class Snapshot {
       case 'response.settled':
         this.#required = [];
         this.#count(entry.usage);
-        this.#settled = { ...settledFields(entry.outcome), completed_at: unixSeconds };
+        this.#settled = settledFields(entry.outcome);
+        this.#completedAt = unixSeconds;
         break;
       default:
     }
@@ -192,7 +194,7 @@ export class Snapshot {
         ? ended
         : unfinish(ended, new Set(this.#owed));
     const usage = this.#usage === null ? null : wireUsage(this.#usage);
-    return { ...this.created(), ...this.#settled, output, usage };
+    return { ...this.created(), ...this.#settled, completed_at: this.#completedAt, output, usage };
   }
 
   #count(turn: TurnUsage): void {

@@ -85,13 +85,18 @@ export class Rollout {
   get kept(): Kept {
     const { transcript, preamble, counted } = this.#context;
     const conversation = this.#model?.conversation ?? this.#parts.id;
-    const { model } = this.#request;
-    const of = { responseId: this.#parts.id, conversation, model, preamble, countedTokens: counted };
-    if (this.#turn !== null || this.#ended) return { ...of, transcript, owed: this.#owed };
+    const open = this.#turn === null && !this.#ended;
     // The open ledger's calls are in the transcript from the end of their turn on. What was answered stays so.
-    const answers = this.#suspension.received.filter(({ item }) => answeredCallId(item) !== null);
-    const owed = this.#suspension.requiredInput.map((stub) => stub.call_id);
-    return { ...of, transcript: answers.length === 0 ? transcript : transcript.extend(answers), owed };
+    const answers = open ? this.#suspension.received.filter(({ item }) => answeredCallId(item) !== null) : [];
+    return {
+      responseId: this.#parts.id,
+      conversation,
+      model: this.#request.model,
+      transcript: transcript.extend(answers),
+      preamble,
+      countedTokens: counted,
+      owed: open ? this.#suspension.requiredInput.map((stub) => stub.call_id) : this.#owed,
+    };
   }
 
   get #standing(): Standing {

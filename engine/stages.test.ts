@@ -6,7 +6,7 @@ import type { Outcome } from './outcome.js';
 import { ProtocolError } from './protocol/errors.js';
 import type { Item } from './protocol/items.js';
 import { entry, transcriptOf, user } from './samplers/testing/turns.js';
-import { Receipts, type Phase } from './receipts.js';
+import { Receipts, Tallies, type Phase } from './receipts.js';
 import { noPreamble, Stages, type Passage, type Stage } from './stages.js';
 import { call, callIdsOf, Lab, output, read, refusal, say, turn, typesOf } from './testing/lab.js';
 
@@ -71,7 +71,7 @@ test('stages run in order, each once, synchronous and not alike (G1, G2)', async
     ],
     clock,
   );
-  const receipts = new Receipts({});
+  const receipts = new Receipts(new Tallies());
   await clock.runUntil(stages.admit(passageOf('pre'), receipts));
   assert.deepEqual(order, ['a', 'b begins', 'b ends', 'c']);
   assert.deepEqual(results(receipts), ['pre.a passed', 'pre.b passed', 'pre.c passed']);
@@ -86,13 +86,13 @@ for (const [what, run] of [
       [stage('a'), stage('b', run), stage('c', () => assert.fail('ran after a refusal'))],
       new VirtualClock(),
     );
-    const receipts = new Receipts({});
+    const receipts = new Receipts(new Tallies());
     await assert.rejects(stages.admit(passageOf('append'), receipts), { code: 'limit_exceeded' });
     assert.deepEqual(results(receipts), ['append.a passed', 'append.b refused']);
   });
 
 test('a throw of a stage that may not refuse is a fault, and so is any other error of one that may (G3)', async () => {
-  const receipts = new Receipts({});
+  const receipts = new Receipts(new Tallies());
   for (const faulty of [
     stage('storing', () => refuse(), { refuses: false }),
     stage('broken', () => {
@@ -113,7 +113,7 @@ test('a post passage runs to its end, whatever one of its stages does (G2)', asy
     ],
     new VirtualClock(),
   );
-  const receipts = new Receipts({});
+  const receipts = new Receipts(new Tallies());
   const passage = passageOf('post');
   const faults = await stages.finish(passage, receipts, true);
   assert.equal(faults.length, 2);
@@ -153,7 +153,7 @@ for (const [what, run, refuses, outcome, expected] of [
       new VirtualClock(),
     );
     const passage = passageOf('post', { outcome });
-    await stages.finish(passage, new Receipts({}), true);
+    await stages.finish(passage, new Receipts(new Tallies()), true);
     assert.equal(passage.outcome?.status, expected);
     assert.deepEqual(seen, [passage.outcome]);
     if (outcome.status === 'failed') assert.deepEqual(passage.outcome, outcome);
@@ -167,7 +167,7 @@ test('an aborted signal ends the wait for a deaf stage, which is left behind as 
     [stage('deaf', () => deaf.promise), stage('next', () => assert.fail('ran'))],
     clock,
   );
-  const receipts = new Receipts({});
+  const receipts = new Receipts(new Tallies());
   const passage = stages.admit(passageOf('pre', { signal: controller.signal }), receipts);
   controller.abort(new Error('gone'));
   await assert.rejects(passage, /gone/);
@@ -180,7 +180,7 @@ test('an aborted signal ends the wait for a deaf stage, which is left behind as 
 test('a stage that reads all gets the kept items too, one that reads the new ones does not', async () => {
   const seen: (readonly Item[])[] = [];
   const look: Run = (_, items) => void seen.push(items);
-  const receipts = new Receipts({});
+  const receipts = new Receipts(new Tallies());
   const stages = new Stages([stage('new', look), stage('all', look, { reads: 'all' })], new VirtualClock());
   await stages.admit(passageOf('append'), receipts);
   assert.deepEqual(seen, [[user('now')], [user('before'), user('now')]]);
@@ -195,12 +195,12 @@ test('an append that turns out to bring nothing goes no further than the stage t
     [stage('find out', (passage) => void (passage.newItems = [])), stage('next', () => assert.fail('ran'))],
     new VirtualClock(),
   );
-  await stages.admit(passageOf('append'), new Receipts({}));
+  await stages.admit(passageOf('append'), new Receipts(new Tallies()));
 });
 
 test('receipts say which turn, how many items and tokens, and how long, and the sums are kept (G3)', async () => {
   const clock = new VirtualClock();
-  const total = {};
+  const total = new Tallies();
   const work: Run = async (passage) => {
     await clock.sleep(7, passage.signal);
     return { tokens: 11 };
@@ -214,11 +214,11 @@ test('receipts say which turn, how many items and tokens, and how long, and the 
     ]);
     assert.deepEqual(receipts.runs, { 'append.work': { runs: 1, items: 1, tokens: 11, ms: 7 } });
   }
-  assert.deepEqual(total, { 'append.work': { runs: 2, items: 2, tokens: 22, ms: 14 } });
+  assert.deepEqual(total.runs, { 'append.work': { runs: 2, items: 2, tokens: 22, ms: 14 } });
 });
 
 test('of many receipts the newest are kept, and the sums of all', () => {
-  const receipts = new Receipts({});
+  const receipts = new Receipts(new Tallies());
   for (let index = 0; index < 1000; index++)
     receipts.add({ stage: 's', phase: 'append', turn: index, items: 1, tokens: 0, ms: 0, result: 'passed' });
   assert.equal(receipts.newest.length, Receipts.keptMax);
@@ -388,7 +388,7 @@ test('a stage that a rollout is let off does not run and leaves no receipt; the 
     ],
     new VirtualClock(),
   );
-  const receipts = new Receipts({});
+  const receipts = new Receipts(new Tallies());
   const obligations = { 'pre.off': 'absent', 'pre.all': 'full', 'pre.new': 'new-only' } as const;
   await stages.admit(passageOf('pre', { obligations }), receipts);
   assert.deepEqual(seen, ['all 2', 'new 1', 'same 1']);
@@ -407,9 +407,9 @@ test('an overlapped post stage runs after the terminal event, an absent one neve
   );
   const obligations = { 'post.bill': 'overlapped', 'post.audit': 'absent' } as const;
   const passage = passageOf('post', { obligations });
-  await stages.finish(passage, new Receipts({}), true);
+  await stages.finish(passage, new Receipts(new Tallies()), true);
   assert.deepEqual(seen, ['store']);
-  await stages.finish(passage, new Receipts({}), false);
+  await stages.finish(passage, new Receipts(new Tallies()), false);
   assert.deepEqual(seen, ['store', 'bill']);
 });
 

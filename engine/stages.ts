@@ -119,22 +119,28 @@ export interface Stage {
   run(passage: Passage, items: readonly Item[]): Ran | Promise<Ran>;
 }
 
-/** What the rollout is bound to in this passage, where it says so. */
-export function obligationOf({ name }: Pick<Stage, 'name'>, passage: Passage): Obligation | undefined {
-  const { obligations, phase } = passage;
-  return obligations === noObligations ? undefined : obligations[keyOf(phase, name)];
+/** A stage as a set of obligations binds a rollout to it (G4). */
+interface BoundStage {
+  readonly stage: Stage;
+  readonly readsAll: boolean;
+  /** The client waits for it. */
+  readonly critical: boolean;
 }
 
-function readsEverything(stage: Stage, passage: Passage): boolean {
-  const obligation = obligationOf(stage, passage);
-  return obligation === 'full' || (obligation !== 'new-only' && stage.reads === 'all');
-}
+type Plan = Readonly<Record<Phase, readonly BoundStage[]>>;
 
-/** Whether a post stage runs on this side of the terminal event. */
-function isDueAt(stage: Stage, passage: Passage, critical: boolean): boolean {
-  const obligation = obligationOf(stage, passage);
-  if (obligation === 'absent') return false;
-  return (stage.critical && obligation !== 'overlapped') === critical;
+function bindTo(stage: Stage, phase: Phase, obligation: Obligation | undefined): BoundStage | null {
+  const { name, essential, refuses, reads, critical } = stage;
+  if (obligation === 'absent' && essential === true)
+    throw new RangeError(`${phase}.${name} cannot be absent: the stages after it need it`);
+  if (obligation === 'overlapped' && (refuses || phase !== 'post'))
+    throw new RangeError(`${phase}.${name} cannot be overlapped: it has to be waited for`);
+  if (obligation === 'absent') return null;
+  return {
+    stage,
+    readsAll: obligation === 'full' || (obligation !== 'new-only' && reads === 'all'),
+    critical: critical && obligation !== 'overlapped',
+  };
 }
 
 /** A stage's own refusal, and not the end of its time. */
@@ -152,7 +158,7 @@ function outcomeAfter(outcome: Outcome, fault: unknown, refused: boolean): Outco
 export class Stages {
   readonly #byPhase: Readonly<Record<Phase, readonly Stage[]>>;
   readonly #clock: Clock;
-  readonly #checked = new WeakSet<Obligations>();
+  readonly #plans = new WeakMap<Obligations, Plan>();
 
   /** @throws RangeError where two stages of one phase share a name, or one refuses off the critical path. */
   constructor(stages: readonly Stage[], clock: Clock) {
@@ -169,16 +175,7 @@ export class Stages {
 
   /** @throws RangeError where a rollout would be let off what it cannot do without, or a refusal would come too late. */
   check(obligations: Obligations): void {
-    if (this.#checked.has(obligations)) return;
-    for (const phase of ['pre', 'append', 'post'] as const)
-      for (const { name, essential, refuses } of this.#byPhase[phase]) {
-        const obligation = obligations[keyOf(phase, name)];
-        if (obligation === 'absent' && essential === true)
-          throw new RangeError(`${phase}.${name} cannot be absent: the stages after it need it`);
-        if (obligation === 'overlapped' && (refuses || phase !== 'post'))
-          throw new RangeError(`${phase}.${name} cannot be overlapped: it has to be waited for`);
-      }
-    this.#checked.add(obligations);
+    this.#plan(obligations);
   }
 
   /**
@@ -186,9 +183,8 @@ export class Stages {
    * heeds it or not. An append that turns out to add nothing goes no further.
    */
   async admit(passage: Passage, receipts: Receipts): Promise<void> {
-    for (const stage of this.#byPhase[passage.phase]) {
-      if (obligationOf(stage, passage) === 'absent') continue;
-      const run = this.#run(stage, passage, receipts);
+    for (const bound of this.#plan(passage.obligations)[passage.phase]) {
+      const run = this.#run(bound, passage, receipts);
       // Awaiting what is already there would cost every append a round of microtasks per stage.
       if (run instanceof Promise) await run;
       if (passage.phase === 'append' && passage.newItems.length === 0) return;
@@ -198,22 +194,34 @@ export class Stages {
   /** The `post` stages, on or off the critical path, to the end. The faults come back in order. */
   async finish(passage: Passage, receipts: Receipts, critical: boolean): Promise<unknown[]> {
     const faults: unknown[] = [];
-    for (const stage of this.#byPhase.post)
-      if (isDueAt(stage, passage, critical))
+    for (const bound of this.#plan(passage.obligations).post)
+      if (bound.critical === critical)
         try {
-          await this.#run(stage, passage, receipts);
+          await this.#run(bound, passage, receipts);
         } catch (fault) {
           faults.push(fault);
-          const refused = isRefusal(stage, fault, passage.signal);
+          const refused = isRefusal(bound.stage, fault, passage.signal);
           if (passage.outcome !== null) passage.outcome = outcomeAfter(passage.outcome, fault, refused);
         }
     return faults;
   }
 
+  /** What a set of obligations comes to, worked out once for it. @throws RangeError as `check` does. */
+  #plan(obligations: Obligations): Plan {
+    const known = this.#plans.get(obligations);
+    if (known !== undefined) return known;
+    const of = (phase: Phase): BoundStage[] =>
+      this.#byPhase[phase].flatMap(
+        (stage) => bindTo(stage, phase, obligations[keyOf(phase, stage.name)]) ?? [],
+      );
+    const plan = { pre: of('pre'), append: of('append'), post: of('post') };
+    this.#plans.set(obligations, plan);
+    return plan;
+  }
+
   /** Runs one stage; synchronous where the stage is. One that is deaf to the signal is left behind, as failed (G3). */
-  #run(stage: Stage, passage: Passage, receipts: Receipts): void | Promise<void> {
+  #run({ stage, readsAll }: BoundStage, passage: Passage, receipts: Receipts): void | Promise<void> {
     const startedAt = this.#clock.now();
-    const readsAll = readsEverything(stage, passage);
     const items = readsAll ? [...passage.transcript.items(), ...passage.newItems] : passage.newItems;
     const leave = (result: Receipt['result'], run?: Ran): void =>
       receipts.add({

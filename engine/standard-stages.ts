@@ -73,6 +73,8 @@ function refuseIdleDemand({ tool_choice: choice, tools }: CreateRequest): void {
     );
 }
 
+const toollessSchema = createRequestSchema.omit({ tools: true });
+
 /**
  * The create, validated. One that continues a Response sends the same tools again as a rule: those have been looked at, and
  * their schemas are most of what there is to look at.
@@ -81,7 +83,9 @@ function requestOf({ raw, kept }: Passage): CreateRequest {
   const tools = kept?.preamble.tools ?? [];
   if (tools.length === 0 || !isRecord(raw) || !isSameJson(raw['tools'], tools))
     return parse(createRequestSchema, raw);
-  return { ...parse(createRequestSchema, { ...raw, tools: [] }), tools };
+  const request: CreateRequest = parse(toollessSchema, raw);
+  request.tools = tools;
+  return request;
 }
 
 const validate: Stage = {

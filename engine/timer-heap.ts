@@ -6,12 +6,27 @@
  */
 import type { Timer } from './ports.js';
 
-export interface HeapTimer extends Timer {
+/** In its heap from the start, unless it is never due. */
+export class HeapTimer implements Timer {
+  readonly due: number;
   /** Serial number of the setting. */
   readonly order: number;
   readonly callback: () => void;
   /** Place in the heap, -1 outside it. Written by the heap alone. */
-  position: number;
+  position = -1;
+  readonly #heap: TimerHeap;
+
+  constructor(heap: TimerHeap, due: number, order: number, callback: () => void) {
+    this.#heap = heap;
+    this.due = due;
+    this.order = order;
+    this.callback = callback;
+    if (due < Infinity) heap.add(this);
+  }
+
+  [Symbol.dispose](): void {
+    this.#heap.remove(this);
+  }
 }
 
 function isBefore(one: HeapTimer, other: HeapTimer): boolean {

@@ -99,7 +99,9 @@ export class Transcript {
   }
 
   items(from = 0): Item[] {
-    return Array.from(this.entries(from), (entry) => entry.item);
+    const items: Item[] = [];
+    for (let index = from; index < this.length; index++) items.push(this.at(index).item);
+    return items;
   }
 
   /** The call of that id, or null. */

@@ -12,7 +12,7 @@
  *   2. Nothing is left of a clock that was disposed: no thread, and no timer that fires.
  */
 import { systemClock, type Clock, type Timer } from '../../engine/index.js';
-import { TimerHeap, type HeapTimer } from '../../engine/timer-heap.js';
+import { HeapTimer, TimerHeap } from '../../engine/timer-heap.js';
 import { openWakingThread, type Alarm } from './waking-thread.js';
 
 /** What waking two threads takes on an idle machine, and some more. */
@@ -71,15 +71,7 @@ export class PreciseClock implements Clock, AsyncDisposable {
   }
 
   after(ms: number, callback: () => void): Timer {
-    const timers = this.#timers;
-    const timer: HeapTimer = {
-      due: this.now() + Math.max(ms, 0),
-      order: this.#order++,
-      position: -1,
-      callback,
-      [Symbol.dispose]: () => timers.remove(timer),
-    };
-    if (timer.due < Infinity) timers.add(timer);
+    const timer = new HeapTimer(this.#timers, this.now() + Math.max(ms, 0), this.#order++, callback);
     this.#arm();
     return timer;
   }

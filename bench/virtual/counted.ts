@@ -51,7 +51,7 @@ export const bytesPerToken = 4.5;
 export function countedRequest({ instructions_tokens, tools_bytes, compact_threshold_tokens }: Scenario) {
   const compaction = { type: 'compaction' as const, compact_threshold: compact_threshold_tokens };
   return {
-    ...(compact_threshold_tokens === undefined ? {} : { context_management: [compaction] }),
+    context_management: compact_threshold_tokens === undefined ? [] : [compaction],
     instructions: countedText(instructions_tokens),
     tools: [
       {

@@ -58,6 +58,8 @@ export class Player {
   readonly #rollout: Rollout;
   /** In its requests, and the conversation at the server. */
   readonly name: string;
+  /** What every create of the rollout says. */
+  readonly #fixed;
   readonly #signal: AbortSignal;
   readonly #spans: Spans | null;
   /** The Response under way, and its next entry. */
@@ -83,6 +85,8 @@ export class Player {
     this.#arm = arm;
     this.#rollout = rolloutOf(cell.scenario, cell.seed, index);
     this.name = String(index);
+    const metadata = { scenario: cell.scenario.name, seed: String(cell.seed), rollout: this.name };
+    this.#fixed = { ...countedRequest(cell.scenario), metadata };
     this.#signal = signal;
     this.#line = new Line(cell, arm);
     this.#client = new VirtualClient({
@@ -248,8 +252,17 @@ export class Player {
 
   async #create(input: readonly object[], kept: Kept | null, goesOn: boolean): Promise<void> {
     const { state } = this.#arm;
+    const { instructions, tools, context_management, metadata } = this.#fixed;
     this.#response = await this.#server.engine.create(
-      { ...countedRequest(this.#cell.scenario), model: this.#model, input, ...this.#named },
+      {
+        model: this.#model,
+        input,
+        instructions,
+        tools,
+        context_management,
+        metadata,
+        prompt_cache_key: this.name,
+      },
       {
         kept,
         handOff: state === 'suspended' ? 'suspend' : 'complete',
@@ -257,14 +270,6 @@ export class Player {
       },
     );
     this.#next = 0;
-  }
-
-  get #named() {
-    const { scenario, seed } = this.#cell;
-    return {
-      prompt_cache_key: this.name,
-      metadata: { scenario: scenario.name, seed: String(seed), rollout: this.name },
-    };
   }
 
   async #sleep(ms: number): Promise<void> {

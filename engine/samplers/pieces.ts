@@ -1,12 +1,9 @@
 /** The content of an item, piece by piece: what deltas, parts and annotations are told up to a token (P1 to P3 of playback). */
-import type { PartKind } from './sampler.js';
+import type { SamplerEvent } from './sampler.js';
 import { contentOf, isParted, type ScriptItem, type ScriptPart } from './script.js';
 
 /** What is told of an item between its announcement and its end. */
-export type Piece =
-  | { readonly type: 'delta'; readonly delta: string | Uint8Array; readonly tokens: number }
-  | { readonly type: 'part'; readonly part: PartKind }
-  | { readonly type: 'annotation'; readonly annotation: Readonly<Record<string, unknown>> };
+export type Piece = Extract<SamplerEvent, { type: 'delta' | 'part' | 'annotation' }>;
 
 /** The content of one item, told piece by piece. */
 export interface Content {
@@ -15,13 +12,15 @@ export interface Content {
 }
 
 class TextContent implements Content {
+  readonly #key: number;
   readonly #text: string;
   readonly #tokens: number;
   readonly #pieceTokensMax: number;
   #taken = 0;
   #offset = 0;
 
-  constructor(text: string, tokens: number, pieceTokensMax: number) {
+  constructor(key: number, text: string, tokens: number, pieceTokensMax: number) {
+    this.#key = key;
     this.#text = text;
     this.#tokens = tokens;
     this.#pieceTokensMax = pieceTokensMax;
@@ -34,6 +33,7 @@ class TextContent implements Content {
       const offset = this.#offsetOf(end);
       pieces.push({
         type: 'delta',
+        key: this.#key,
         delta: this.#text.slice(this.#offset, offset),
         tokens: end - this.#taken,
       });
@@ -55,13 +55,15 @@ class TextContent implements Content {
 
 /** Pieces are told as they are: each with the last token that any of its bytes belongs to. */
 class ByteContent implements Content {
+  readonly #key: number;
   readonly #parts: readonly Uint8Array[];
   /** Tokens up to and including each part. */
   readonly #through: readonly number[];
   #part = 0;
   #taken = 0;
 
-  constructor(parts: readonly Uint8Array[], tokens: number) {
+  constructor(key: number, parts: readonly Uint8Array[], tokens: number) {
+    this.#key = key;
     this.#parts = parts;
     const bytesInAll = parts.reduce((sum, part) => sum + part.length, 0);
     let bytes = 0;
@@ -79,7 +81,7 @@ class ByteContent implements Content {
         if (cut && to > this.#taken) pieces.push(this.#fraction(part, through, to));
         break;
       }
-      pieces.push({ type: 'delta', delta: part, tokens: through - this.#taken });
+      pieces.push({ type: 'delta', key: this.#key, delta: part, tokens: through - this.#taken });
       this.#taken = through;
       this.#part++;
     }
@@ -90,18 +92,20 @@ class ByteContent implements Content {
   #fraction(part: Uint8Array, through: number, to: number): Piece {
     const tokens = to - this.#taken;
     const bytes = Math.floor((part.length * tokens) / (through - this.#taken));
-    return { type: 'delta', delta: part.subarray(0, bytes), tokens };
+    return { type: 'delta', key: this.#key, delta: part.subarray(0, bytes), tokens };
   }
 }
 
 /** Parts one after another: each announced with its first token, its annotations told with its last (P3). */
 class PartedContent implements Content {
+  readonly #key: number;
   readonly #parts: readonly (ScriptPart & { readonly from: number; readonly to: number })[];
   readonly #pieceTokensMax: number;
   #part = 0;
   #text: TextContent | null = null;
 
-  constructor(parts: readonly ScriptPart[], tokens: number, pieceTokensMax: number) {
+  constructor(key: number, parts: readonly ScriptPart[], tokens: number, pieceTokensMax: number) {
+    this.#key = key;
     this.#pieceTokensMax = pieceTokensMax;
     const units = parts.reduce((sum, { text }) => sum + text.length, 0);
     let told = 0;
@@ -116,17 +120,18 @@ class PartedContent implements Content {
 
   take(to: number): Piece[] {
     const pieces: Piece[] = [];
+    const key = this.#key;
     for (let part = this.#parts[this.#part]; part !== undefined; part = this.#parts[this.#part]) {
       if (to <= part.from && part.to > part.from) break;
       if (this.#text === null) {
-        pieces.push({ type: 'part', part: part.part });
-        this.#text = new TextContent(part.text, part.to - part.from, this.#pieceTokensMax);
+        pieces.push({ type: 'part', key, part: part.part });
+        this.#text = new TextContent(key, part.text, part.to - part.from, this.#pieceTokensMax);
       }
       const tokens = part.to - part.from;
-      if (tokens === 0 && part.text !== '') pieces.push({ type: 'delta', delta: part.text, tokens });
+      if (tokens === 0 && part.text !== '') pieces.push({ type: 'delta', key, delta: part.text, tokens });
       pieces.push(...this.#text.take(Math.min(to, part.to) - part.from));
       if (to < part.to) break;
-      for (const annotation of part.annotations ?? []) pieces.push({ type: 'annotation', annotation });
+      for (const annotation of part.annotations ?? []) pieces.push({ type: 'annotation', key, annotation });
       this.#text = null;
       this.#part++;
     }
@@ -134,9 +139,10 @@ class PartedContent implements Content {
   }
 }
 
-export function contentFor(item: ScriptItem, tokens: number, deltaTokensMax: number): Content {
+/** @param key the item's, in the events of its turn. */
+export function contentFor(item: ScriptItem, key: number, tokens: number, deltaTokensMax: number): Content {
   const content = contentOf(item);
-  if (typeof content === 'string') return new TextContent(content, tokens, deltaTokensMax);
-  if (isParted(content)) return new PartedContent(content, tokens, deltaTokensMax);
-  return new ByteContent(content, tokens);
+  if (typeof content === 'string') return new TextContent(key, content, tokens, deltaTokensMax);
+  if (isParted(content)) return new PartedContent(key, content, tokens, deltaTokensMax);
+  return new ByteContent(key, content, tokens);
 }

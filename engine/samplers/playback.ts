@@ -24,7 +24,7 @@ class Lane {
     this.item = item;
     this.key = key;
     this.tokens = tokenCount(item);
-    this.content = contentFor(item, this.tokens, deltaTokensMax);
+    this.content = contentFor(item, key, this.tokens, deltaTokensMax);
   }
 
   announcement(): SamplerEvent {
@@ -82,7 +82,7 @@ class Group {
     for (let round = 0; telling.length > 0; round++) {
       for (const { lane, pieces } of telling) {
         const piece = pieces[round];
-        if (piece !== undefined) yield { ...piece, key: lane.key };
+        if (piece !== undefined) yield piece;
         if (lane.due < lane.tokens || round + 1 < pieces.length) continue;
         lane.ended = true;
         const end = lane.end();
