@@ -49,6 +49,11 @@ class Wait implements Disposable {
   }
 }
 
+/** Whether somebody waits for the signal's abort here. */
+export function isWaitedFor(signal: AbortSignal): boolean {
+  return sharedBySignal.has(signal);
+}
+
 /** Calls back once when the signal aborts, a microtask later where it has; dispose of it to wait no longer. */
 export function onAbort(signal: AbortSignal, callback: () => void): Disposable {
   if (signal.aborted) return addAbortListener(signal, callback);

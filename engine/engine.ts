@@ -135,8 +135,8 @@ export class Engine implements AsyncDisposable {
         compactor: this.#options.compactor ?? digest,
         mintId: this.mintId,
         signal: controller.signal,
+        controller,
       },
-      controller,
       (settlement) => this.#retire(response, settlement),
     );
     this.#live.set(response.id, response); // E1: the slot is taken before anything is awaited.

@@ -5,14 +5,14 @@
  *   R1  Exactly one terminal entry; the log is sealed with it. `settled` never rejects.
  *   R2  Whatever it holds on to (timers, listeners, the sampler's session) is gone when `settled` resolves.
  */
-import { onAbort } from './abort.js';
+import { isWaitedFor, onAbort } from './abort.js';
 import { Appends, type AppendOptions } from './appends.js';
 import { EventLog } from './event-log.js';
 import { noHandOffs, withHandOff, type HandOffPoint } from './hand-offs.js';
 import { deferred } from './clock.js';
 import { Keepalive } from './keepalive.js';
 import { entryBytes, noUsage, type LogEntry, type Step, type TurnUsage } from './log-entry.js';
-import { RolloutEnd, rolloutCompleted, type Outcome } from './outcome.js';
+import { RolloutEnd, type Outcome } from './outcome.js';
 import type { Timer } from './ports.js';
 import { nativeEvent } from './projection.js';
 import { ProtocolError, toProtocolError } from './protocol/errors.js';
@@ -67,7 +67,6 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   readonly settled: Promise<Settlement>;
   readonly #parts: RolloutParts;
   readonly #rollout: Rollout;
-  readonly #controller: AbortController;
   readonly #log: EventLog<LogEntry>;
   readonly #settle: (settlement: Settlement) => void;
   readonly #onSettled: (settlement: Settlement) => void;
@@ -80,11 +79,10 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   #handOffs = noHandOffs;
 
   /** @param onSettled called once, just before `settled` resolves. It must not throw. */
-  constructor(parts: RolloutParts, controller: AbortController, onSettled: (settlement: Settlement) => void) {
+  constructor(parts: RolloutParts, onSettled: (settlement: Settlement) => void) {
     this.id = parts.id;
     this.credential = parts.credential;
     this.#parts = parts;
-    this.#controller = controller;
     this.#rollout = new Rollout(parts);
     this.#log = new EventLog({ bytesMax: parts.limits.logBytesMax, bytesOf: entryBytes });
     this.#appends = new Appends(this.#rollout, this.#log, parts, (entry) => this.#push(entry));
@@ -279,7 +277,9 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
         ? new ProtocolError('server_shutting_down', 'The response was ended before it was admitted.')
         : fault;
     const { code, message } = toProtocolError(refusal);
-    this.#settle(this.#seal({ status: 'failed', code, message }));
+    const settlement = this.#seal({ status: 'failed', code, message });
+    this.#leave();
+    this.#settle(settlement);
     throw refusal;
   }
 
@@ -288,11 +288,13 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
       for await (const step of steps) for (const entry of step) this.#push(entry);
     } catch (fault) {
       // Only a defect of the engine itself gets here; the client still gets its one terminal event.
+      this.#parts.controller.abort(fault);
       process.emitWarning(fault instanceof Error ? fault : String(fault), { code: 'LONG_RESPONSE_ROLLOUT' });
     }
     const outcome: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
     if (this.#settlement === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
     const settlement = this.#settlement ?? this.#seal(outcome);
+    this.#leave();
     this.#onSettled(settlement);
     this.#settle(settlement);
   }
@@ -310,15 +312,20 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
 
   #seal(outcome: Outcome): Settlement {
-    this.#listener?.[Symbol.dispose]();
     this.#deadline?.[Symbol.dispose]();
     this.#keepalive.end();
     this.#log.seal();
     const { usage, turnNumber: turns } = this.#rollout;
     const { receipts } = this.#parts;
     this.#settlement = new Settled(outcome, usage, turns, receipts);
-    this.#end(outcome); // A sampler that fell silent, and an append on its way, learn that it is over.
     return this.#settlement;
+  }
+
+  /** Whoever still waits for the signal is told that it is over (R2). Most often nobody does, and an abort has its cost. */
+  #leave(): void {
+    const { signal, controller } = this.#parts;
+    this.#listener?.[Symbol.dispose]();
+    if (isWaitedFor(signal)) controller.abort(new RolloutEnd({ status: 'completed' }));
   }
 
   #push(said: LogEntry): number {
@@ -339,7 +346,6 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
 
   #end(outcome: Outcome): void {
-    if (this.#parts.signal.aborted) return;
-    this.#controller.abort(outcome.status === 'completed' ? rolloutCompleted : new RolloutEnd(outcome));
+    if (!this.#rollout.ended) this.#parts.controller.abort(new RolloutEnd(outcome));
   }
 }

@@ -28,9 +28,6 @@ export class RolloutEnd extends Error {
   }
 }
 
-/** For a Response that has ended by itself: most do, so one serves them all, and no stack is walked for each. */
-export const rolloutCompleted = new RolloutEnd({ status: 'completed' });
-
 export function failedBy(fault: unknown): Outcome {
   const { code, message } = toProtocolError(fault);
   return { status: 'failed', code, message };

@@ -65,7 +65,7 @@ export function appendPassage(
 
 const asTheyAre: Passage['accept'] = (items) => items;
 
-/** @param signal of its own, which the cancel does not kill (S5). */
+/** @param signal one that no cancel reaches (S5). */
 export function postPassage(
   standing: Standing,
   outcome: Outcome,

@@ -1,4 +1,7 @@
-/** Post-inference, once on every outcome of an admitted rollout (S5), on a bounded signal that the cancel does not kill. */
+/**
+ * Post-inference, once on every outcome of an admitted rollout (S5), on a bounded signal that the cancel does not kill: the
+ * rollout's own where it has completed, because nothing else aborts that any more, else a new one.
+ */
 import { onAbort } from './abort.js';
 import type { Step } from './log-entry.js';
 import type { Outcome } from './outcome.js';
@@ -20,7 +23,7 @@ export async function* postInference(
 ): AsyncGenerator<Step, void> {
   const { parts, context } = standing;
   const { stages, receipts, clock, limits } = parts;
-  const bound = new AbortController();
+  const bound = parts.signal.aborted ? new AbortController() : parts.controller;
   const deadline = clock.after(limits.postMsMax, () =>
     bound.abort(new ProtocolError('server_error', `Post-inference took longer than ${limits.postMsMax} ms.`)),
   );

@@ -28,6 +28,8 @@ export interface RolloutParts {
   readonly limits: Limits;
   readonly compactor: Compactor;
   readonly mintId: (prefix: string) => string;
-  /** Aborts with a `RolloutEnd` on cancel and at deadlines. */
+  /** Aborts with a `RolloutEnd` on cancel, at deadlines, and where the rollout does not complete. */
   readonly signal: AbortSignal;
+  /** Of that signal. */
+  readonly controller: AbortController;
 }

@@ -6,7 +6,7 @@
  *
  *   S4  Only this loop advances a rollout. Everybody else records and signals.
  *   S5  Post-inference runs once on every outcome of an admitted rollout, with the outcome in its input and a bounded
- *       signal of its own. A refused create runs none: `admit` throws before there is a log.
+ *       signal that no cancel reaches. A refused create runs none: `admit` throws before there is a log.
  *   S8  Every wait takes the rollout's signal and goes through a port.
  */
 import { entriesOf, RolloutContext } from './context.js';
@@ -140,6 +140,8 @@ export class Rollout {
       outcome = this.#outcomeOf(fault);
     }
     this.#ended = true;
+    // A sampler that fell silent, and an append on its way, learn that it is over.
+    if (outcome.status !== 'completed') this.#parts.controller.abort(new RolloutEnd(outcome));
     yield this.#turn?.close() ?? [];
     yield* postInference(outcome, {
       standing: this.#standing,

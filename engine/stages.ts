@@ -75,7 +75,7 @@ export interface Passage {
   readonly kept: Kept | null;
   /** Holds the items against the calls they answer; gives those that enter the context, or throws. */
   readonly accept: (items: readonly Item[]) => readonly Item[];
-  /** Aborts with the rollout at `pre` and `append`; at `post` it is a bounded signal of its own. */
+  /** Aborts with the rollout at `pre` and `append`; at `post` it is bounded, and no cancel reaches it. */
   readonly signal: AbortSignal;
   /** What the rollout is bound to (G4). */
   readonly obligations: Obligations;
