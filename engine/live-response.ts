@@ -330,7 +330,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
 
   #push(said: LogEntry): number {
     const entry = this.#upToDate(said);
-    this.#snapshot?.apply(entry, this.#parts.clock.unixSeconds());
+    this.#snapshot?.apply(entry, this.#parts.clock);
     this.#keepalive.heard();
     // Before the log wakes its readers, who go on from it.
     if (entry.type === 'response.done') this.#keepHandOff(entry.turn);

@@ -1,6 +1,7 @@
 /** The wire snapshot of a Response: what its request said, and a running fold of its log (S6). */
 import { openedCallId, owedCallId } from './calls.js';
 import type { LogEntry, TurnUsage } from './log-entry.js';
+import type { Clock } from './ports.js';
 import type { Item } from './protocol/items.js';
 import type { CreateRequest, Tool } from './protocol/requests.js';
 import type { OutputItem, ResponseObject, Usage } from './protocol/server-events.js';
@@ -158,7 +159,8 @@ export class Snapshot {
     return this.#usage;
   }
 
-  apply(entry: LogEntry, unixSeconds: number): void {
+  /** @param clock says when it ends. */
+  apply(entry: LogEntry, clock: Pick<Clock, 'unixSeconds'>): void {
     switch (entry.type) {
       case 'response.output_item.added': {
         const callId = owedCallId(entry.item);
@@ -180,7 +182,7 @@ export class Snapshot {
         this.#required = [];
         this.#count(entry.usage);
         this.#settled = settledFields(entry.outcome);
-        this.#completedAt = unixSeconds;
+        this.#completedAt = clock.unixSeconds();
         break;
       default:
     }

@@ -8,7 +8,7 @@
  *   W3  Time waited and CPU burnt are counted apart, and both apart from the real stages beside them.
  */
 import { isSampled, type Item } from '../../engine/protocol/items.js';
-import type { Clock, Obligation, Passage, Stage } from '../../engine/index.js';
+import type { Clock, Obligation, Obligations, Passage, Stage } from '../../engine/index.js';
 import { draw, generatorFor } from '../../scenarios/random.js';
 import type { Backend } from './backend.js';
 import { obligationKey } from './obligations.js';
@@ -102,9 +102,25 @@ function costOf({ full, cached = nothing }: ModuleCosts, obligation: Obligation)
   return obligation === 'cached' ? cached : full;
 }
 
+/** A piece of work that a rollout is bound to. */
+interface BoundPiece {
+  readonly module: ModuleName;
+  readonly obligation: Obligation;
+  readonly cost: Cost;
+}
+
+function bind(pieces: readonly Piece[], obligations: Obligations): BoundPiece[] {
+  return pieces.flatMap(({ module, key, costs }) => {
+    const obligation = obligations[key] ?? 'absent';
+    return obligation === 'absent' ? [] : { module, obligation, cost: costOf(costs, obligation) };
+  });
+}
+
 export class Service {
   readonly #parts: ServiceParts;
   readonly #pieces: Readonly<Record<Passage['phase'], readonly Piece[]>>;
+  /** What each set of obligations comes to, worked out once for it. */
+  readonly #bound = new WeakMap<Obligations, Record<Passage['phase'], readonly BoundPiece[]>>();
   /** When a Response handed off, for what may be done ahead of the next. */
   readonly #handOffs = new Map<string, number>();
 
@@ -169,10 +185,8 @@ export class Service {
     const reading = readingOf(passage);
     let aheadMs = this.#aheadMs(passage);
     const works: Work[] = [];
-    for (const { module, key, costs } of this.#pieces[phase]) {
-      const obligation = obligations[key] ?? 'absent';
-      if (obligation === 'absent' || !chosen(obligation)) continue;
-      const cost = costOf(costs, obligation);
+    for (const { module, obligation, cost } of this.#boundBy(obligations)[phase]) {
+      if (!chosen(obligation)) continue;
       const tokens = tokensOf(obligation, phase, reading, profile.history_share);
       const waitMs = this.#drawn(cost, passage, module, reading.turns) + (tokens * cost.us_per_token) / 1000;
       // What could be begun while the client ran its tools is waited for only as far as it is not over.
@@ -189,6 +203,19 @@ export class Service {
       });
     }
     return works;
+  }
+
+  #boundBy(obligations: Obligations): Record<Passage['phase'], readonly BoundPiece[]> {
+    const known = this.#bound.get(obligations);
+    if (known !== undefined) return known;
+    const { pre, append, post } = this.#pieces;
+    const bound = {
+      pre: bind(pre, obligations),
+      append: bind(append, obligations),
+      post: bind(post, obligations),
+    };
+    this.#bound.set(obligations, bound);
+    return bound;
   }
 
   /** Milliseconds since the Response that this one continues handed off. */

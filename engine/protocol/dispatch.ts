@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /** A schema that parses with whichever schema `choose` names for a value; a string is the refusal itself. */
 export function dispatched<T>(choose: (raw: unknown) => z.ZodType<T> | string): z.ZodType<T> {
-  return z.unknown().transform((raw, context): T => {
+  return z.transform((raw: unknown, context): T => {
     const chosen = choose(raw);
     if (typeof chosen === 'string') {
       context.addIssue({ code: 'custom', message: chosen });
