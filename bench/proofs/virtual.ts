@@ -31,6 +31,8 @@ export interface VirtualResult {
   }[];
 }
 
+/** Rounds before the first that counts. V8 goes on compiling for some hundreds of rollouts in each thread. */
+const warmUpRounds = 4;
 /** The bound: rollouts a second on the whole machine. */
 export const rolloutsPerSecondMin = 300;
 
@@ -47,7 +49,10 @@ export async function run(options: VirtualOptions = {}): Promise<VirtualResult> 
   const numbers = Array.from({ length: rollouts }, (_, number) => number);
   const threads = availableParallelism();
   const played = cell();
-  await simulate(played, arms, numbers, { threads });
+  for (let round = 1; round <= warmUpRounds; round++) {
+    await simulate(played, arms, numbers, { threads });
+    onProgress?.(`warm-up ${round} of ${warmUpRounds}`);
+  }
   const readings = arms.map(({ name }) => ({
     arm: name,
     perSecond: new Array<number>(),
