@@ -10,36 +10,43 @@ import type { RandomGenerator } from './random.js';
 import type { Scenario, Turn } from './scenario.js';
 import { encoded, jsonArguments, textOf, wordText, type CountedText } from './text.js';
 
-/** Tokens of built turns that a script keeps, about 9 bytes each; the turn used longest ago goes first. */
+/** Tokens of written rollouts that a script keeps, about 9 bytes each; the rollout used longest ago goes first. */
 const keptTokensMax = 2_000_000;
 
-/** Built turns by name, so that a text is made once and not once in each design. */
-class TurnCache {
-  readonly #turns = new Map<string, { readonly turn: ScriptTurn; readonly tokens: number }>();
+type Written = readonly ScriptTurn[];
+
+function tokensOf(turns: Written): number {
+  const items = turns.flatMap((turn) => turn.items);
+  return items.reduce((sum, item) => sum + ('tokens' in item ? (item.tokens?.length ?? 0) : 0), 0);
+}
+
+/**
+ * Written rollouts by name. A rollout is written whole at its first turn, so that no later turn waits for its text, which
+ * the design that came first would wait for alone.
+ */
+class RolloutCache {
+  readonly #rollouts = new Map<string, { readonly turns: Written; readonly tokens: number }>();
   #tokens = 0;
 
-  get(name: string, build: () => ScriptTurn): ScriptTurn {
-    const known = this.#turns.get(name);
+  get(name: string, write: () => Written): Written {
+    const known = this.#rollouts.get(name);
     if (known !== undefined) {
-      this.#turns.delete(name);
-      this.#turns.set(name, known);
-      return known.turn;
+      this.#rollouts.delete(name);
+      this.#rollouts.set(name, known);
+      return known.turns;
     }
-    const turn = build();
-    const tokens = turn.items.reduce(
-      (sum, item) => sum + ('tokens' in item ? (item.tokens?.length ?? 0) : 0),
-      0,
-    );
-    this.#turns.set(name, { turn, tokens });
+    const turns = write();
+    const tokens = tokensOf(turns);
+    this.#rollouts.set(name, { turns, tokens });
     this.#tokens += tokens;
     this.#dropOldest();
-    return turn;
+    return turns;
   }
 
   #dropOldest(): void {
-    for (const [name, { tokens }] of this.#turns) {
-      if (this.#tokens <= keptTokensMax || this.#turns.size === 1) return;
-      this.#turns.delete(name);
+    for (const [name, { tokens }] of this.#rollouts) {
+      if (this.#tokens <= keptTokensMax || this.#rollouts.size === 1) return;
+      this.#rollouts.delete(name);
       this.#tokens -= tokens;
     }
   }
@@ -50,16 +57,7 @@ function messageOf({ output_tokens, text }: Turn, random: RandomGenerator): Coun
 }
 
 /** One turn (from 1) as the model writes it: a message, where it has one, then its calls. */
-function turnOf(key: RolloutKey, turn: number): ScriptTurn {
-  const { scenario, seed, index } = key;
-  const turns = turnsOf(rolloutOf(scenario, seed, index));
-  const planned = turns[turn - 1];
-  if (planned === undefined)
-    throw new ProtocolError(
-      'invalid_value',
-      `Rollout ${index} of ${scenario.name} has ${turns.length} turns, and the context holds ${turn - 1} already.`,
-      { param: 'input' },
-    );
+function turnOf(key: RolloutKey, planned: Turn, turn: number): ScriptTurn {
   const items: ScriptItem[] = [];
   if (planned.output_tokens > 0)
     items.push({
@@ -67,7 +65,7 @@ function turnOf(key: RolloutKey, turn: number): ScriptTurn {
       ...messageOf(planned, textGenerator(key, 'message', turn)),
     });
   planned.calls.forEach((call, number) => {
-    const name = toolName(scenario, turn - 1 + number);
+    const name = toolName(key.scenario, turn - 1 + number);
     if (call.arguments_text !== undefined) {
       const { text, tokens } = encoded(call.arguments_text);
       items.push({ type: 'function_call', name, arguments: text, tokens });
@@ -80,6 +78,11 @@ function turnOf(key: RolloutKey, turn: number): ScriptTurn {
     items.push({ type: 'function_call', name, arguments: text, tokens });
   });
   return { items };
+}
+
+function written(key: RolloutKey): ScriptTurn[] {
+  const { scenario, seed, index } = key;
+  return turnsOf(rolloutOf(scenario, seed, index)).map((turn, at) => turnOf(key, turn, at + 1));
 }
 
 function wholeNumber(text: string | undefined, param: string): number {
@@ -112,12 +115,19 @@ function keyOf(opening: SamplerOpening, scenarios: ReadonlyMap<string, Scenario>
 export function scenarioScript(
   scenarios: ReadonlyMap<string, Scenario> = builtinScenarios,
 ): (turn: TurnRequest, opening: SamplerOpening) => ScriptTurn {
-  const cache = new TurnCache();
+  const cache = new RolloutCache();
   return (request, opening) => {
     const key = keyOf(opening, scenarios);
-    const turn = request.context.transcript.turns + 1;
-    const name = `${key.scenario.name}/${key.seed}/${key.index}/${turn}`;
-    return cache.get(name, () => turnOf(key, turn));
+    const sampled = request.context.transcript.turns;
+    const name = `${key.scenario.name}/${key.seed}/${key.index}`;
+    const turns = cache.get(name, () => written(key));
+    const turn = turns[sampled];
+    if (turn !== undefined) return turn;
+    throw new ProtocolError(
+      'invalid_value',
+      `Rollout ${key.index} of ${key.scenario.name} has ${turns.length} turns, and the context holds ${sampled} already.`,
+      { param: 'input' },
+    );
   };
 }
 

@@ -42,16 +42,16 @@ export function builtin(name: string): Scenario {
 }
 
 /** Rollouts for anchors: short, so that a cell takes seconds, with a context and a number of tools that a cell chooses. */
-function anchorScenario(name: string, contextTokens: number, tools: number): Scenario {
+function anchorScenario(name: string, contextTokens: number, tools: number, turns = 6): Scenario {
   return parseScenario({
     name,
     question: 'Do the two engines agree on this cell?',
-    source: 'Chosen: 5 turns with a call, 80 tokens each, tools of 5 ms, outputs of 50 to 1,500 tokens.',
+    source: `Chosen: ${turns - 1} turns with a call, 80 tokens each, tools of 5 ms, outputs of 50 to 1,500 tokens.`,
     instructions_tokens: 1000,
     tools_count: tools,
     tools_bytes: 600 * tools,
     drawn: {
-      turns: 6,
+      turns,
       context_tokens: contextTokens,
       output_tokens: 40,
       final_output_tokens: 80,
@@ -65,6 +65,9 @@ function anchorScenario(name: string, contextTokens: number, tools: number): Sce
 
 const small = anchorScenario('anchor-small', 2000, 8);
 const large = anchorScenario('anchor-large', 40_000, 24);
+/** Where nothing is simulated around the model, turns are short and their differences small: more of them. */
+const smallBare = anchorScenario('anchor-small-16', 2000, 8, 16);
+const largeBare = anchorScenario('anchor-large-16', 40_000, 24, 16);
 /** What the traces of a result show: few turns, so that a span can be seen. */
 export const tracedScenario = large;
 
@@ -80,32 +83,44 @@ const loopback = {
 const anchorArms = ['append-ws', 'chain-ws', 'replay-http'] as const;
 const anchorArmsAndTwin = [...anchorArms, 'append-ws (A-A)'] as const;
 
-/** Cells to fit what the machine takes, and more that are held out: ten, of which the quick set leaves two out. */
+/**
+ * Cells to fit what the machine takes, and more that are held out: ten, of which the quick set leaves two out. Where nothing
+ * is simulated around the model the engines have to agree to a fifth of a millisecond, so the full set measures those cells
+ * twice as long, and `terminal`, whose rollouts have few turns, longer still.
+ */
 export function anchorCells(blocks: number, set: 'quick' | 'full'): AnchorCell[] {
+  const full = set === 'full';
   const cell = (name: string, heldOut: boolean, parts: Partial<RealCell>): AnchorCell => ({
     ...loopback,
     scenario: small,
-    arms: set === 'full' ? anchorArmsAndTwin : anchorArms,
+    arms: full ? anchorArmsAndTwin : anchorArms,
     blocks,
     ...parts,
     name,
     heldOut,
   });
+  const bare = (name: string, heldOut: boolean, parts: Partial<RealCell> = {}): AnchorCell =>
+    cell(`bare ${name}`, heldOut, { scenario: smallBare, blocks: full ? 2 * blocks : blocks, ...parts });
   const relay = (rttMs: number): Partial<RealCell> => ({ path: 'relay', rttMs });
   const all = [
-    cell('bare small', false, { arms: anchorArmsAndTwin }),
-    cell('bare large', false, { scenario: large }),
-    cell('bare slow model', false, { decodeTokensPerSecond: 1000 }),
-    cell('bare small, RTT 20', true, relay(20)),
-    cell('bare large, RTT 50', true, { scenario: large, ...relay(50) }),
+    bare('small', false, { arms: anchorArmsAndTwin }),
+    bare('large', false, { scenario: largeBare }),
+    bare('slow model', false, { decodeTokensPerSecond: 1000 }),
+    bare('small, RTT 20', true, relay(20)),
+    bare('large, RTT 50', true, { scenario: full ? largeBare : large, ...relay(50) }),
     cell('hosted small', true, { profile: 'hosted' }),
     cell('hosted large', true, { scenario: large, profile: 'hosted' }),
     cell('hosted small, RTT 20', true, { profile: 'hosted', ...relay(20) }),
     cell('extrapolated small', true, { profile: 'extrapolated-low' }),
-    cell('bare terminal', true, { scenario: builtin('terminal'), toolScale: 0.002 }),
+    bare('terminal', true, {
+      scenario: builtin('terminal'),
+      // Long enough that most tools are waited for: a machine that has not slept answers sooner, and no real tool takes nothing.
+      toolScale: 0.01,
+      blocks: (full ? 4 : 2) * blocks,
+    }),
   ];
   const left = ['bare slow model', 'extrapolated small'];
-  return set === 'full' ? all : all.filter(({ name }) => !left.includes(name));
+  return full ? all : all.filter(({ name }) => !left.includes(name));
 }
 
 const pair = ['append-ws', 'append-ws (A-A)', 'chain-ws'] as const;
