@@ -45,7 +45,10 @@ test('a wrong flag, a wrong number and an unknown command are refused with a sen
     [['compare', '--blocks', '0'], /Expected a whole number from 1 up|Expected a whole number from 1 to/],
     [['compare', '--tps', '-5'], /Expected a number above 0/],
     [['compare', '--server', 'nonsense'], /Expected an address such as/],
-    [['compare', '--scenario', 'no-such-file.json'], /no-such-file\.json/],
+    [
+      ['compare', '--scenario', 'no-such-file.json'],
+      /no-such-file\.json: neither a file nor one of terminal, /,
+    ],
     [['fly'], /unknown command 'fly'/],
   ] as const) {
     const { code, stderr } = await ran(...words);

@@ -9,6 +9,7 @@ import { builtinScenarios, loadScenario, type Scenario } from '../scenarios/inde
 import { arms as allArms, twinArm, type Arm } from './arms.js';
 import { manifest, type Manifest } from './manifest.js';
 import { measureRollout, type Measurement, type Pace, type ServerAddress } from './measure.js';
+import { missing } from './scenarios-command.js';
 import { startServer } from './server-process.js';
 import { corrected, summarise, type ScenarioSummary } from './summary.js';
 
@@ -81,7 +82,11 @@ function armsOf(block: number, { sparseEvery, seed }: CompareParameters, scenari
 }
 
 async function scenarioNamed(name: string): Promise<Scenario> {
-  return builtinScenarios.get(name) ?? (await loadScenario(name));
+  const builtin = builtinScenarios.get(name);
+  if (builtin !== undefined) return builtin;
+  return await loadScenario(name).catch((fault: unknown) => {
+    throw missing(fault, name);
+  });
 }
 
 interface Planned {
