@@ -9,7 +9,7 @@ import { builtinScenarios, loadScenario, type Scenario } from '../scenarios/inde
 import { arms as allArms, twinArm, type Arm } from './arms.js';
 import { manifest, type Manifest } from './manifest.js';
 import { measureRollout, type Measurement, type Pace, type ServerAddress } from './measure.js';
-import { missing } from './scenarios-command.js';
+import { missing } from './missing.js';
 import { startServer } from './server-process.js';
 import { corrected, summarise, type ScenarioSummary } from './summary.js';
 

@@ -19,6 +19,7 @@ import {
   type Scenario,
   type Session,
 } from '../scenarios/index.js';
+import { missing } from './missing.js';
 import { wholeNumber } from './options.js';
 import { progress } from './progress.js';
 import { filesText, listText, scenarioText } from './scenarios-report.js';
@@ -180,13 +181,6 @@ async function scenarioNamed(word: string): Promise<Scenario> {
   const scenario = file.scenario ?? tracedScenario([file], nameFrom(word))?.scenario;
   if (scenario === undefined) throw new Error(`${word}: holds no rollout`);
   return scenario;
-}
-
-/** What is wrong with a word that should be a scenario's name or a path. */
-export function missing(fault: unknown, word: string): unknown {
-  return fault instanceof Error && fault.message.includes('ENOENT')
-    ? new Error(`${word}: neither a file nor one of ${[...builtinScenarios.keys()].join(', ')}`)
-    : fault;
 }
 
 async function show(word: string, { rollout: number, seed }: ShowWords): Promise<void> {

@@ -1,4 +1,5 @@
 /** Blocks of tokens, `<start> header <message> body <close>`, in line where the tokenizer answers in line (R5). */
+import { Bounded } from './bounded.js';
 import type { Tokenizer } from './ports.js';
 
 /** Ids of o200k_harmony. It has none for images and files, so two of its reserved ids fill their place. */
@@ -52,22 +53,18 @@ async function finished<Part>(
   return joined(done);
 }
 
-const openings = new WeakMap<Tokenizer, Map<string, Uint32Array>>();
+const openings = new WeakMap<Tokenizer, Bounded<Uint32Array>>();
 
 /** `<start> header <message>`. Headers are short and few, so their tokens are remembered; the oldest go first. */
 function openingOf(header: string, tokenizer: Tokenizer, signal: AbortSignal): Tokens {
   let known = openings.get(tokenizer);
-  if (known === undefined) openings.set(tokenizer, (known = new Map<string, Uint32Array>()));
+  if (known === undefined) openings.set(tokenizer, (known = new Bounded(openingsMax)));
   const remembered = known.get(header);
   if (remembered !== undefined) return remembered;
   const tokens = tokenizer.encode(header, signal);
   if (!(tokens instanceof Uint32Array)) return tokens.then(opened);
   const opening = opened(tokens);
   if (header.length <= headerUnitsMax) known.set(header, opening);
-  for (const oldest of known.keys()) {
-    if (known.size <= openingsMax) break;
-    known.delete(oldest);
-  }
   return opening;
 }
 

@@ -278,7 +278,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
         : fault;
     const { code, message } = toProtocolError(refusal);
     const settlement = this.#seal({ status: 'failed', code, message });
-    this.#leave();
+    this.#leave(settlement);
     this.#settle(settlement);
     throw refusal;
   }
@@ -294,7 +294,7 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
     const outcome: Outcome = { status: 'failed', code: 'server_error', message: 'The server failed.' };
     if (this.#settlement === null) this.#push({ type: 'response.settled', outcome, usage: noUsage });
     const settlement = this.#settlement ?? this.#seal(outcome);
-    this.#leave();
+    this.#leave(settlement);
     this.#onSettled(settlement);
     this.#settle(settlement);
   }
@@ -322,10 +322,10 @@ export class LiveResponse implements AsyncDisposable, AsyncIterable<ServerEvent>
   }
 
   /** Whoever still waits for the signal is told that it is over (R2). Most often nobody does, and an abort has its cost. */
-  #leave(): void {
+  #leave({ outcome }: Settlement): void {
     const { signal, controller } = this.#parts;
     this.#listener?.[Symbol.dispose]();
-    if (isWaitedFor(signal)) controller.abort(new RolloutEnd({ status: 'completed' }));
+    if (isWaitedFor(signal)) controller.abort(new RolloutEnd(outcome));
   }
 
   #push(said: LogEntry): number {

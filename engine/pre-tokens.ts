@@ -10,6 +10,8 @@
  *   Q3  A slice looks up at most 64 pre-tokens in vain, and the rest of it goes to the encoder in one call: text that says
  *       nothing twice costs little more than without all this.
  */
+import { Bounded } from './bounded.js';
+
 /** Pre-tokens kept; about 100 bytes each. */
 export const preTokensMax = 16_384;
 /** Longest one that is kept, in characters. */
@@ -37,7 +39,7 @@ const ascii = /^[\0-\x7f]*$/;
 export class PreTokens {
   readonly #encode: (text: string) => Uint32Array;
   /** A single token as itself: most words are one. */
-  readonly #known = new Map<string, number | Uint32Array>();
+  readonly #known = new Bounded<number | Uint32Array>(preTokensMax);
 
   constructor(encode: (text: string) => Uint32Array) {
     this.#encode = encode;
@@ -83,10 +85,6 @@ export class PreTokens {
     if (piece.length > keptCharactersMax) return kept;
     // Copied, because a cut piece would hold on to the text that it was cut from.
     this.#known.set(Buffer.from(piece, 'latin1').toString('latin1'), kept);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= preTokensMax) break;
-      this.#known.delete(oldest);
-    }
     return kept;
   }
 }

@@ -4,7 +4,7 @@
  */
 import { ProtocolError, type LiveResponse, type Overlap, type ResponseObject } from '../engine/index.js';
 import { answeredCallId, openedCallId } from '../engine/calls.js';
-import { Bounded } from './bounded.js';
+import { Bounded } from '../engine/bounded.js';
 import type { TurnResponse, Window } from './turn-response.js';
 
 /** What the shim knows of a rollout beyond the engine. */

@@ -3,7 +3,7 @@
  * taken before the create is awaited, so that two of them at once are one too.
  */
 import type { LiveResponse } from '../engine/index.js';
-import { Bounded } from './bounded.js';
+import { Bounded } from '../engine/bounded.js';
 
 export class Creates {
   /** Ids only, so that nothing of an ended Response is kept for the sake of a resend. */

@@ -2,7 +2,7 @@
  * The responses that a create of a per-turn design may name as its parent: those of its own connection, and those that
  * were stored, of any connection of the same credential. Both are bounded; the oldest go first.
  */
-import { Bounded } from './bounded.js';
+import { Bounded } from '../engine/bounded.js';
 import { StoredItems } from './stored-items.js';
 import type { TurnResponse } from './turn-response.js';
 

@@ -10,7 +10,7 @@ import type { LiveResponse, Sampler, SamplerEvent, Stage, Transcript, TurnReques
 import { answeredCallId } from '../engine/calls.js';
 import type { CreateRequest } from '../engine/protocol/requests.js';
 import type { Passage, Preamble } from '../engine/stages.js';
-import { Bounded } from './bounded.js';
+import { Bounded } from '../engine/bounded.js';
 import { seenEvents, SeenTurn } from './record-sampled.js';
 import type { Lines, RecordedTurn } from './record-lines.js';
 import { contentOf, inputOf, newInput, outputOf, preambleOf, writtenIn } from './record-turn.js';

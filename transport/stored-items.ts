@@ -1,6 +1,6 @@
 /** Items that responses have stored, by id, so that a client may send an `item_reference` in the place of one. */
 import { ProtocolError, type OutputItem } from '../engine/index.js';
-import { Bounded } from './bounded.js';
+import { Bounded } from '../engine/bounded.js';
 import { keyOf } from './creates.js';
 import type { CreateFields } from './continuity.js';
 

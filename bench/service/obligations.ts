@@ -60,17 +60,9 @@ export const endWorkOverlapped: Bound = {
   billing: 'overlapped',
 };
 
-const keys = new Map<string, string>();
-
-/**
- * The name under which a piece of simulated work stands in a rollout's obligations, apart from the real stages. Always the
- * same text: one put together anew has to be looked for among all known names before it can name a field.
- */
+/** The name under which a piece of simulated work stands in a rollout's obligations, apart from the real stages. */
 export function obligationKey(phase: Phase, module: ModuleName): string {
-  const key = `${phase}.service.${module}`;
-  const known = keys.get(key);
-  if (known === undefined) keys.set(key, key);
-  return known ?? key;
+  return `${phase}.service.${module}`;
 }
 
 /** The obligations of a rollout, in the engine's own terms: every piece of simulated work of every passage is named. */

@@ -7,6 +7,7 @@
  *   W2  A drawn cost is named by scenario, rollout, turn and piece of work, so that every design draws the same.
  *   W3  Time waited and CPU burnt are counted apart, and both apart from the real stages beside them.
  */
+import { Bounded } from '../../engine/bounded.js';
 import { isSampled, type Item } from '../../engine/protocol/items.js';
 import type { Clock, Obligation, Obligations, Passage, Stage } from '../../engine/index.js';
 import { draw, generatorFor } from '../../scenarios/random.js';
@@ -122,7 +123,7 @@ export class Service {
   /** What each set of obligations comes to, worked out once for it. */
   readonly #bound = new WeakMap<Obligations, Record<Passage['phase'], readonly BoundPiece[]>>();
   /** When a Response handed off, for what may be done ahead of the next. */
-  readonly #handOffs = new Map<string, number>();
+  readonly #handOffs = new Bounded<number>(handOffsMax);
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
@@ -157,10 +158,6 @@ export class Service {
   #end(passage: Passage): void | Promise<void> {
     const { clock } = this.#parts;
     this.#handOffs.set(passage.responseId, clock.now());
-    for (const oldest of this.#handOffs.keys()) {
-      if (this.#handOffs.size <= handOffsMax) break;
-      this.#handOffs.delete(oldest);
-    }
     return this.#run(passage, (obligation) => obligation !== 'overlapped');
   }
 

@@ -8,6 +8,7 @@
  *       same. So a fork is held up to where it left the line, and other instructions or tools hold nothing.
  *   E2  A conversation is forgotten `ttlMs` after its last use, and the one used longest ago where there are too many.
  */
+import { Bounded } from '../bounded.js';
 import { isSampled } from '../protocol/items.js';
 import type { Transcript } from '../transcript.js';
 import type { Context } from './sampler.js';
@@ -58,11 +59,12 @@ export interface KeptOptions {
 
 export class KeptContexts {
   /** In order of last use (E2). */
-  readonly #conversations = new Map<string, Conversation>();
+  readonly #conversations: Bounded<Conversation>;
   readonly #options: KeptOptions;
 
   constructor(options: KeptOptions) {
     this.#options = options;
+    this.#conversations = new Bounded(options.conversationsMax);
   }
 
   /** Tokens of the context that are held. */
@@ -84,10 +86,6 @@ export class KeptContexts {
       marks.push({ entries: transcript.length, tokens: transcript.tokens });
     if (marks.length > marksMax) marks.shift();
     this.#use(name, { preamble: hash, marks, usedAt: 0 });
-    for (const oldest of this.#conversations.keys()) {
-      if (this.#conversations.size <= this.#options.conversationsMax) break;
-      this.#conversations.delete(oldest);
-    }
   }
 
   /** The time to live runs from now (E2). */
@@ -98,7 +96,6 @@ export class KeptContexts {
 
   #use(name: string, conversation: Conversation): void {
     conversation.usedAt = this.#options.now();
-    this.#conversations.delete(name);
     this.#conversations.set(name, conversation);
   }
 

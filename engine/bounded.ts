@@ -7,6 +7,10 @@ export class Bounded<Value> {
     this.#max = max;
   }
 
+  get size(): number {
+    return this.#values.size;
+  }
+
   get(key: string): Value | undefined {
     return this.#values.get(key);
   }
